@@ -2,18 +2,18 @@
 #include "base/jw.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
-#include "inject/engine/far.h"
-#include "inject/image/carried.h"
+#include "inject/engine/remote_engine.h"
+#include "inject/image/embedded.h"
 #include "inject/image/program.h"
 #include "inject/options/options.h"
 
 #include <errno.h>
 
 /* Writes the architectures of the programs in a section of our own file, as a list. */
-static int main_write_carried(struct jw *w, const char *key, struct str section)
+static int main_write_embedded(struct jw *w, const char *key, struct str section)
 {
 	struct buf list = BUF_INIT(256);
-	int r = program_carried(section, &list);
+	int r = program_list_embedded(section, &list);
 	struct str rest = str_trim(buf_view(&list), " ");
 
 	jw_key(w, key);
@@ -25,7 +25,7 @@ static int main_write_carried(struct jw *w, const char *key, struct str section)
 	return r;
 }
 
-static int write_json(struct buf *out)
+static int main_write_version(struct buf *out)
 {
 	struct jw w;
 	int r;
@@ -34,25 +34,25 @@ static int write_json(struct buf *out)
 	jw_object(&w);
 	jw_key(&w, "version");
 	jw_cstr(&w, OD_VERSION);
-	r = main_write_carried(&w, "clients", STR(CARRIED_CLIENT));
+	r = main_write_embedded(&w, "clients", STR(EMBEDDED_CLIENT));
 	if (!r)
-		r = main_write_carried(&w, "plugins", STR(CARRIED_PLUGINS));
+		r = main_write_embedded(&w, "plugins", STR(EMBEDDED_PLUGINS));
 	jw_end(&w);
 	return r;
 }
 
-static int print_version(bool json)
+static int main_print_version(bool json)
 {
 	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
 	int r = 0;
 
 	if (json)
-		r = write_json(&b);
+		r = main_write_version(&b);
 	else
 		buf_puts(&b, "od-runtime " OD_VERSION);
 	buf_putc(&b, '\n');
 	if (!r)
-		r = out_buf(&b);
+		r = out_write_buf(&b);
 	buf_free(&b);
 	return r;
 }
@@ -62,7 +62,7 @@ static int print_version(bool json)
  */
 static int main_end_interrupted(const struct options *o)
 {
-	if (stop_signal() || !stop_limit_ended())
+	if (stop_get_signal() || !stop_is_expired())
 		return -EINTR;
 	out_fail(
 		"what it waited for may go on in the sandbox; od-runtime logs shows what "
@@ -80,14 +80,14 @@ int main(int argc, char **argv)
 		r = options_read(&o, argc, argv);
 	if (!r) {
 		if (o.version)
-			r = print_version(o.json);
+			r = main_print_version(o.json);
 		else if (o.help)
-			r = options_help(o.command);
+			r = options_print_help(o.command);
 		else
 			r = o.command->run(&o);
 		if (r == -EINTR)
 			r = main_end_interrupted(&o);
 	}
-	far_close();
+	remote_engine_close();
 	return r < 0 ? out_exit_code(r) : r;
 }

@@ -32,130 +32,131 @@ const char *config_usage(void)
 	return embed_text(&usage_text).p;
 }
 
-static void complain(
+static void config_add_error(
 	struct reader *r, const char *option, const char *value, const char *why)
 {
 	buf_fmt(r->errors, "%s %s: %s\n", option, value, why);
 }
 
-static void number(struct reader *r, const char *option, const char *text, uint64_t max,
-	uint32_t *out)
+static void config_read_number(struct reader *r, const char *option, const char *text,
+	uint64_t max, uint32_t *out)
 {
 	uint64_t v;
 
 	if (str_u64(str_c(text), max, &v) < 0)
-		complain(r, option, text, "must be a number in range");
+		config_add_error(r, option, text, "must be a number in range");
 	else
 		*out = (uint32_t)v;
 }
 
-static void set_address(struct reader *r, const char *v)
+static void config_set_address(struct reader *r, const char *v)
 {
 	struct in6_addr a;
 
 	if (inet_pton(AF_INET, v, &a) != 1 && inet_pton(AF_INET6, v, &a) != 1)
-		complain(r, "--address", v, "must be a numeric IPv4 or IPv6 address");
+		config_add_error(
+			r, "--address", v, "must be a numeric IPv4 or IPv6 address");
 	r->c->address = v;
 }
 
-static void set_working_dir(struct reader *r, const char *v)
+static void config_set_working_dir(struct reader *r, const char *v)
 {
 	if (v[0] != '/')
-		complain(r, "--working-dir", v, "must be an absolute path");
+		config_add_error(r, "--working-dir", v, "must be an absolute path");
 	else if (strlen(v) >= USER_PATH_MAX)
-		complain(r, "--working-dir", v, "is too long a path");
+		config_add_error(r, "--working-dir", v, "is too long a path");
 	r->c->working_dir = v;
 }
 
-static void set_working_dir_needed(struct reader *r, const char *v)
+static void config_require_working_dir(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->working_dir_needed = true;
 }
 
-static void set_state_dir(struct reader *r, const char *v)
+static void config_set_state_dir(struct reader *r, const char *v)
 {
 	if (v[0] != '/')
-		complain(r, "--state-dir", v, "must be an absolute path");
+		config_add_error(r, "--state-dir", v, "must be an absolute path");
 	r->c->state_dir = v;
 }
 
-static void set_state_sync(struct reader *r, const char *v)
+static void config_set_state_sync(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->state_sync = true;
 }
 
-static void set_username(struct reader *r, const char *v)
+static void config_set_username(struct reader *r, const char *v)
 {
 	if (!*v || strpbrk(v, ":/\n") || v[0] == '-')
-		complain(r, "--username", v, "is not a user name");
+		config_add_error(r, "--username", v, "is not a user name");
 	r->c->username = v;
 }
 
-static void set_user_id(struct reader *r, const char *v)
+static void config_set_user_id(struct reader *r, const char *v)
 {
-	number(r, "--user-id", v, UID_MAX_TEXT, &r->c->uid);
+	config_read_number(r, "--user-id", v, UID_MAX_TEXT, &r->c->uid);
 }
 
-static void set_manage(struct reader *r, const char *v)
+static void config_set_manage(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->manage_users = CONFIG_MANAGE_ON;
 }
 
-static void set_no_manage(struct reader *r, const char *v)
+static void config_set_no_manage(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->manage_users = CONFIG_MANAGE_OFF;
 }
 
-static void set_shell(struct reader *r, const char *v)
+static void config_set_shell(struct reader *r, const char *v)
 {
 	if (v[0] != '/')
-		complain(r, "--shell", v, "must be an absolute path");
+		config_add_error(r, "--shell", v, "must be an absolute path");
 	r->c->shell = v;
 }
 
-static void set_key_sha256(struct reader *r, const char *v)
+static void config_set_key_sha256(struct reader *r, const char *v)
 {
 	if (hex_decode(str_c(v), r->c->key, sizeof(r->c->key)) < 0)
-		complain(r, "--key-sha256", v, "must be 64 hexadecimal digits");
+		config_add_error(r, "--key-sha256", v, "must be 64 hexadecimal digits");
 	r->c->has_key = true;
 }
 
-static void set_no_key(struct reader *r, const char *v)
+static void config_set_no_key(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->no_key = true;
 }
 
-static void set_tls_self(struct reader *r, const char *v)
+static void config_set_tls_self(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->tls_self = true;
 }
 
-static void set_connect_id(struct reader *r, const char *v)
+static void config_set_connect_id(struct reader *r, const char *v)
 {
 	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				    "0123456789._-";
 
 	if (!*v || v[0] == '.' || strspn(v, legal) != strlen(v) ||
 		strlen(v) > CONNECT_ID_MAX)
-		complain(r, "--connect-id", v,
+		config_add_error(r, "--connect-id", v,
 			"must be letters, digits, \".\", \"_\" and \"-\"");
 	r->c->connect_id = v;
 }
 
-static void set_connect_pin(struct reader *r, const char *v)
+static void config_set_connect_pin(struct reader *r, const char *v)
 {
 	if (hex_decode(str_c(v), r->c->connect_pin, sizeof(r->c->connect_pin)) < 0)
-		complain(r, "--connect-pin", v, "must be 64 hexadecimal digits");
+		config_add_error(r, "--connect-pin", v, "must be 64 hexadecimal digits");
 	r->c->has_pin = true;
 }
 
-static void set_tls(struct reader *r, const char *v)
+static void config_set_tls(struct reader *r, const char *v)
 {
 	(void)v;
 	if (r->c->role != ROLE_HEALTH)
@@ -164,32 +165,32 @@ static void set_tls(struct reader *r, const char *v)
 	r->c->tls = true;
 }
 
-static void set_browser(struct reader *r, const char *v)
+static void config_set_browser(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->browser = CONFIG_BROWSER_ON;
 }
 
-static void set_no_browser(struct reader *r, const char *v)
+static void config_set_no_browser(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->browser = CONFIG_BROWSER_OFF;
 }
 
-static void set_eval_env(struct reader *r, const char *v)
+static void config_set_eval_env(struct reader *r, const char *v)
 {
 	if (*v)
 		r->c->eval_env = v;
 }
 
-static void set_viewer(struct reader *r, const char *v)
+static void config_set_viewer(struct reader *r, const char *v)
 {
 	(void)v;
 	r->c->viewer = true;
 }
 
-/* A name that is no built-in plugin may be a folder, see check_plugins. */
-static void set_plugins(struct reader *r, const char *v)
+/* A name that is no built-in plugin may be a folder, see config_check_plugins. */
+static void config_add_plugin(struct reader *r, const char *v)
 {
 	struct config *c = r->c;
 
@@ -203,21 +204,21 @@ static void set_plugins(struct reader *r, const char *v)
 		if (!strcmp(v, c->disk_plugins[i]))
 			return;
 	if (c->disk_plugins_n == PLUGINS_DISK_MAX)
-		complain(r, "--plugins", v, "is one too many");
+		config_add_error(r, "--plugins", v, "is one too many");
 	else
 		c->disk_plugins[c->disk_plugins_n++] = v;
 }
 
-static void set_plugin_dir(struct reader *r, const char *v)
+static void config_set_plugin_dir(struct reader *r, const char *v)
 {
 	if (v[0] != '/')
-		complain(r, "--plugin-dir", v, "must be an absolute path");
+		config_add_error(r, "--plugin-dir", v, "must be an absolute path");
 	else if (strlen(v) >= USER_PATH_MAX)
-		complain(r, "--plugin-dir", v, "is too long a path");
+		config_add_error(r, "--plugin-dir", v, "is too long a path");
 	r->c->plugin_dir = v;
 }
 
-static bool is_folder(const char *dir, const char *name)
+static bool config_is_folder(const char *dir, const char *name)
 {
 	char path[USER_PATH_MAX + PLUGIN_NAME_MAX + 2];
 	struct stat st;
@@ -227,14 +228,15 @@ static bool is_folder(const char *dir, const char *name)
 }
 
 /* An unknown plugin is an error at the start: an agent would notice it much later. */
-static void check_plugins(struct reader *r)
+static void config_check_plugins(struct reader *r)
 {
 	const struct config *c = r->c;
 
 	for (size_t i = 0; i < c->disk_plugins_n; i++) {
 		const char *name = c->disk_plugins[i];
 
-		if (plugin_name_ok(str_c(name)) && is_folder(c->plugin_dir, name))
+		if (manifest_is_name(str_c(name)) &&
+			config_is_folder(c->plugin_dir, name))
 			continue;
 		buf_fmt(r->errors, "--plugins %s: is not one of", name);
 		for (size_t k = 0; k < plugins_n; k++)
@@ -244,7 +246,7 @@ static void check_plugins(struct reader *r)
 }
 
 /* The browser plugin is on by default and starts when needed; if requested, at once. */
-static void check_browser(struct reader *r)
+static void config_check_browser(struct reader *r)
 {
 	struct config *c = r->c;
 	uint32_t bit = 1;
@@ -255,8 +257,8 @@ static void check_browser(struct reader *r)
 		buf_puts(r->errors,
 			"Browser environment is not enabled in config, but "
 			"browsergym_eval_env is set\n");
-	if (c->cdp && !endpoint_ok(c->cdp))
-		complain(r, "--cdp", c->cdp,
+	if (c->cdp && !endpoint_is_valid(c->cdp))
+		config_add_error(r, "--cdp", c->cdp,
 			"must be ws://HOST:PORT/PATH or http://HOST:PORT");
 	if (c->plugins & bit)
 		c->browser = CONFIG_BROWSER_ON;
@@ -268,18 +270,19 @@ static void check_browser(struct reader *r)
 }
 
 /* Parses seconds with an optional fraction. */
-static void set_plugin_time(struct reader *r, const char *text)
+static void config_set_plugin_time(struct reader *r, const char *text)
 {
 	double s = 0;
 
 	if (!*text || strspn(text, "0123456789.") != strlen(text) || *text == '.' ||
 		float_read(text, &s) < 0 || s * 1000 > TIMEOUT_MAX)
-		complain(r, "INIT_PLUGIN_TIMEOUT", text, "must be a number of seconds");
+		config_add_error(
+			r, "INIT_PLUGIN_TIMEOUT", text, "must be a number of seconds");
 	else
 		r->c->plugin_ms = (uint64_t)(s * 1000);
 }
 
-static void set_entrypoint(struct reader *r, const char *v)
+static void config_set_entrypoint(struct reader *r, const char *v)
 {
 	static const char *const words[] = {
 		[CONFIG_ENTRYPOINT_NONE] = "none",
@@ -293,7 +296,7 @@ static void set_entrypoint(struct reader *r, const char *v)
 		r->c->entrypoint = (enum config_entrypoint)i;
 		return;
 	}
-	complain(r, "--entrypoint", v, "is not none, run or wait");
+	config_add_error(r, "--entrypoint", v, "is not none, run or wait");
 }
 
 enum arity { NONE, ONE, MANY };
@@ -307,43 +310,43 @@ static const struct option {
 	/* without set: the offset in struct config that the value is stored at */
 	size_t at;
 } options[] = {
-	{"--address", ONE, .set = set_address},
-	{"--working-dir", ONE, .set = set_working_dir},
-	{"--working-dir-needed", NONE, .set = set_working_dir_needed},
-	{"--state-dir", ONE, .set = set_state_dir},
-	{"--state-sync", NONE, .set = set_state_sync},
-	{"--username", ONE, .set = set_username},
-	{"--user-id", ONE, .set = set_user_id},
-	{"--manage-users", NONE, .set = set_manage},
-	{"--no-manage-users", NONE, .set = set_no_manage},
-	{"--shell", ONE, .set = set_shell},
-	{"--key-sha256", ONE, .set = set_key_sha256},
-	{"--no-key", NONE, .set = set_no_key},
+	{"--address", ONE, .set = config_set_address},
+	{"--working-dir", ONE, .set = config_set_working_dir},
+	{"--working-dir-needed", NONE, .set = config_require_working_dir},
+	{"--state-dir", ONE, .set = config_set_state_dir},
+	{"--state-sync", NONE, .set = config_set_state_sync},
+	{"--username", ONE, .set = config_set_username},
+	{"--user-id", ONE, .set = config_set_user_id},
+	{"--manage-users", NONE, .set = config_set_manage},
+	{"--no-manage-users", NONE, .set = config_set_no_manage},
+	{"--shell", ONE, .set = config_set_shell},
+	{"--key-sha256", ONE, .set = config_set_key_sha256},
+	{"--no-key", NONE, .set = config_set_no_key},
 	{"--tls-cert", ONE, .at = AT(tls_cert)},
 	{"--tls-key", ONE, .at = AT(tls_key)},
 	{"--tls-client-ca", ONE, .at = AT(tls_client_ca)},
-	{"--tls-self", NONE, .set = set_tls_self},
-	{"--tls", NONE, .set = set_tls},
+	{"--tls-self", NONE, .set = config_set_tls_self},
+	{"--tls", NONE, .set = config_set_tls},
 	{"--connect", ONE, .at = AT(connect)},
-	{"--connect-id", ONE, .set = set_connect_id},
+	{"--connect-id", ONE, .set = config_set_connect_id},
 	{"--connect-token", ONE, .at = AT(connect_token)},
 	{"--connect-ca", ONE, .at = AT(connect_ca)},
 	{"--connect-cert", ONE, .at = AT(connect_cert)},
 	{"--connect-key", ONE, .at = AT(connect_key)},
-	{"--connect-pin", ONE, .set = set_connect_pin},
-	{"--plugins", MANY, .set = set_plugins},
-	{"--plugin-dir", ONE, .set = set_plugin_dir},
-	{"--entrypoint", ONE, .set = set_entrypoint},
-	{"--enable-browser", NONE, .set = set_browser},
-	{"--no-enable-browser", NONE, .set = set_no_browser},
+	{"--connect-pin", ONE, .set = config_set_connect_pin},
+	{"--plugins", MANY, .set = config_add_plugin},
+	{"--plugin-dir", ONE, .set = config_set_plugin_dir},
+	{"--entrypoint", ONE, .set = config_set_entrypoint},
+	{"--enable-browser", NONE, .set = config_set_browser},
+	{"--no-enable-browser", NONE, .set = config_set_no_browser},
 	{"--cdp", ONE, .at = AT(cdp)},
-	{"--file-viewer", NONE, .set = set_viewer},
-	{"--browsergym-eval-env", MANY, .set = set_eval_env},
+	{"--file-viewer", NONE, .set = config_set_viewer},
+	{"--browsergym-eval-env", MANY, .set = config_set_eval_env},
 	{"--git-user-name", ONE, .at = AT(git_name)},
 	{"--git-user-email", ONE, .at = AT(git_email)},
 };
 
-static void set_option(struct reader *r, const struct option *o, const char *value)
+static void config_set_option(struct reader *r, const struct option *o, const char *value)
 {
 	if (o->set)
 		o->set(r, value);
@@ -351,34 +354,35 @@ static void set_option(struct reader *r, const struct option *o, const char *val
 		memcpy((char *)r->c + o->at, &value, sizeof(value));
 }
 
-static bool is_number(const char *word)
+static bool config_is_number(const char *word)
 {
 	return *word && strspn(word, "0123456789") == strlen(word);
 }
 
-static bool is_option(const char *word)
+static bool config_is_option(const char *word)
 {
 	return word && word[0] == '-' && word[1] == '-';
 }
 
-static void read_option(struct reader *r, const struct option *o, const char *value)
+static void config_read_option(
+	struct reader *r, const struct option *o, const char *value)
 {
 	if (o->arity == NONE) {
 		if (value)
-			complain(r, o->name, value, "takes no value");
-		set_option(r, o, NULL);
+			config_add_error(r, o->name, value, "takes no value");
+		config_set_option(r, o, NULL);
 	} else if (value) {
-		set_option(r, o, value);
-	} else if (!*r->argv || is_option(*r->argv)) {
+		config_set_option(r, o, value);
+	} else if (!*r->argv || config_is_option(*r->argv)) {
 		buf_fmt(r->errors, "%s: needs a value\n", o->name);
 	} else {
-		set_option(r, o, *r->argv++);
+		config_set_option(r, o, *r->argv++);
 	}
-	while (o->arity == MANY && *r->argv && !is_option(*r->argv))
-		set_option(r, o, *r->argv++);
+	while (o->arity == MANY && *r->argv && !config_is_option(*r->argv))
+		config_set_option(r, o, *r->argv++);
 }
 
-static void unknown_option(struct reader *r, const char *word)
+static void config_reject_option(struct reader *r, const char *word)
 {
 	if (!r->lenient)
 		buf_fmt(r->errors, "%s: unknown option (see --help)\n", word);
@@ -386,27 +390,28 @@ static void unknown_option(struct reader *r, const char *word)
 	 * Skips the value of the option too, unless it is a number and the port is
 	 * missing.
 	 */
-	if (*r->argv && !is_option(*r->argv) && (r->has_port || !is_number(*r->argv)))
+	if (*r->argv && !config_is_option(*r->argv) &&
+		(r->has_port || !config_is_number(*r->argv)))
 		r->argv++;
 }
 
-static void read_word(struct reader *r, char *word)
+static void config_read_argument(struct reader *r, char *word)
 {
 	const char *equals = strchr(word, '=');
 	struct str name = equals ? str_make(word, (size_t)(equals - word)) : str_c(word);
 	uint64_t port = 0;
 
-	if (is_option(word)) {
+	if (config_is_option(word)) {
 		for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 			if (!str_eq(name, str_c(options[i].name)))
 				continue;
-			read_option(r, &options[i], equals ? equals + 1 : NULL);
+			config_read_option(r, &options[i], equals ? equals + 1 : NULL);
 			return;
 		}
-		unknown_option(r, word);
-	} else if (is_number(word) && !r->has_port) {
+		config_reject_option(r, word);
+	} else if (config_is_number(word) && !r->has_port) {
 		if (str_u64(str_c(word), PORT_MAX, &port) < 0 || port == 0)
-			complain(r, "port", word, "must be from 1 to 65535");
+			config_add_error(r, "port", word, "must be from 1 to 65535");
 		r->c->port = (uint16_t)port;
 		r->has_port = true;
 	} else if (!r->lenient) {
@@ -430,7 +435,7 @@ static const struct role_word {
 	{"help", ROLE_HELP},
 };
 
-static bool read_role(struct reader *r)
+static bool config_read_role(struct reader *r)
 {
 	for (size_t i = 0; *r->argv && i < ARRAY_LEN(roles); i++) {
 		if (strcmp(*r->argv, roles[i].word) != 0)
@@ -442,7 +447,7 @@ static bool read_role(struct reader *r)
 	return false;
 }
 
-static bool truthy(const char *text)
+static bool config_is_true(const char *text)
 {
 	static const char *const words[] = {"1", "true", "t", "yes", "y", "on"};
 
@@ -452,7 +457,7 @@ static bool truthy(const char *text)
 	return false;
 }
 
-static void read_environment(struct reader *r)
+static void config_read_environment(struct reader *r)
 {
 	struct config *c = r->c;
 	const char *no_change = getenv("NO_CHANGE_TIMEOUT_SECONDS");
@@ -462,13 +467,14 @@ static void read_environment(struct reader *r)
 
 	config_take_key(c);
 	if (no_change)
-		number(r, "NO_CHANGE_TIMEOUT_SECONDS", no_change, NO_CHANGE_MAX_S,
-			&c->no_change_s);
+		config_read_number(r, "NO_CHANGE_TIMEOUT_SECONDS", no_change,
+			NO_CHANGE_MAX_S, &c->no_change_s);
 	if (plugin_time)
-		set_plugin_time(r, plugin_time);
+		config_set_plugin_time(r, plugin_time);
 	if (group && strcmp(group, "root") != 0)
-		number(r, "SANDBOX_GROUP_ID", group, UID_MAX_TEXT, &c->work_gid);
-	c->as_user = (!getenv("SU_TO_USER") || truthy(getenv("SU_TO_USER"))) &&
+		config_read_number(
+			r, "SANDBOX_GROUP_ID", group, UID_MAX_TEXT, &c->work_gid);
+	c->as_user = (!getenv("SU_TO_USER") || config_is_true(getenv("SU_TO_USER"))) &&
 		(!r->lenient || !strcmp(c->username, "root") ||
 			!strcmp(c->username, "openhands") ||
 			(extra && !strcmp(c->username, extra)));
@@ -494,16 +500,16 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		r.lenient = c->drop_in = true;
 		c->git_name = "openhands";
 		c->git_email = "openhands@all-hands.dev";
-		if (drop_in_is_place(argv[0]))
+		if (drop_in_is_path(argv[0]))
 			c->manage_users = CONFIG_MANAGE_ON;
 		r.argv = drop_in_skip_launcher(r.argv);
 		c->role = ROLE_INIT;
-	} else if (!read_role(&r)) {
+	} else if (!config_read_role(&r)) {
 		c->role = c->is_first ? ROLE_INIT : ROLE_SERVE;
 	}
 	if (c->role == ROLE_COPY_SELF) {
-		c->copy_to = *r.argv;
-		if (!c->copy_to || r.argv[1])
+		c->copy_target = *r.argv;
+		if (!c->copy_target || r.argv[1])
 			buf_puts(r.errors, "copy-self: needs one destination\n");
 		return r.errors->n ? -EINVAL : 0;
 	}
@@ -516,18 +522,18 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 			c->entrypoint_words = (const char *const *)r.argv;
 			break;
 		}
-		read_word(&r, word);
+		config_read_argument(&r, word);
 	}
 	if (!r.has_port)
 		buf_puts(r.errors,
 			"no port: the first number is the TCP port to listen on\n");
-	check_plugins(&r);
+	config_check_plugins(&r);
 	if (c->entrypoint != CONFIG_ENTRYPOINT_NONE &&
 		(!c->entrypoint_words || !*c->entrypoint_words))
 		buf_puts(r.errors, "--entrypoint: the program's words stand behind --\n");
 	if (c->entrypoint == CONFIG_ENTRYPOINT_NONE && c->entrypoint_words)
 		buf_puts(r.errors, "--: words for a program, but no --entrypoint\n");
-	check_browser(&r);
+	config_check_browser(&r);
 	if (!c->tls_cert != !c->tls_key)
 		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
 	if (c->tls_cert && c->tls_self)
@@ -541,7 +547,7 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 		!c->has_pin)
 		buf_puts(r.errors,
 			"--connect wss://... needs --connect-ca or --connect-pin\n");
-	read_environment(&r);
+	config_read_environment(&r);
 	/* Backends start the drop-in without a key. */
 	if (!r.lenient && !r.errors->n && c->role <= ROLE_INIT)
 		config_check_key(c, r.errors);

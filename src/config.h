@@ -46,7 +46,7 @@ struct config {
 	enum config_role role;
 	enum config_entrypoint entrypoint;
 	const char *const *entrypoint_words; /* for RUN and WAIT; ends with NULL */
-	const char *copy_to;                 /* COPY_SELF */
+	const char *copy_target;             /* COPY_SELF */
 
 	const char *address; /* numeric */
 	uint16_t port;
@@ -69,7 +69,7 @@ struct config {
 	uint32_t uid;
 	enum config_manage manage_users;
 	bool is_first;     /* started as process 1 */
-	const char *shell; /* NULL: the shells of shells_ladder, in order */
+	const char *shell; /* NULL: the shells of shells_paths, in order */
 	bool as_user;      /* shells run as username */
 	bool state_sync;   /* written state survives a crash of the machine */
 	uint32_t no_change_s;
@@ -77,7 +77,7 @@ struct config {
 	enum config_browser browser;
 	bool viewer;      /* the file viewer, with or without a browser */
 	bool has_pin;     /* see connect_pin */
-	uint32_t plugins; /* bits, by the index in plugins[] (plugin/plug.h) */
+	uint32_t plugins; /* bits, by the index in plugins[] (plugin/plugin.h) */
 	/* plugins on the disk: folders in plugin_dir */
 	const char *disk_plugins[PLUGINS_DISK_MAX];
 	size_t disk_plugins_n;

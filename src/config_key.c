@@ -14,7 +14,7 @@ void config_take_key(struct config *c)
 		return;
 	/* The option has precedence: the variable may be for another program. */
 	if (*key && !c->has_key)
-		sha256_of(str_c(key), c->key);
+		sha256_compute(str_c(key), c->key);
 	c->has_key = c->has_key || *key;
 	explicit_bzero(key, strlen(key));
 	unsetenv(name);

@@ -8,7 +8,7 @@ bool drop_in_is_name(const char *argv0)
 	return !strcmp(base, "micromamba") || !strcmp(base, "mamba");
 }
 
-bool drop_in_is_place(const char *argv0)
+bool drop_in_is_path(const char *argv0)
 {
 	return str_starts(str_c(argv0), STR("/openhands/")) ||
 		str_starts(str_c(argv0), STR("/opendevin/"));

@@ -14,7 +14,7 @@ bool drop_in_is_name(const char *argv0);
  * Whether argv[0] is a path that only the launcher has: the image is made for such a
  * backend, which cannot pass options of ours.
  */
-bool drop_in_is_place(const char *argv0);
+bool drop_in_is_path(const char *argv0);
 
 /* The words after the name of the server's Python module, or all words. */
 char **drop_in_skip_launcher(char **argv);

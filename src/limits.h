@@ -132,7 +132,7 @@ enum {
 	SHELL_HANG_MAX_MS = 6400,  /* doubling up to this: it may be busy so long */
 	SHELL_FRESH_MAX = 65536,   /* one read, and bytes held back as part of a mark */
 	SHELL_READ_BUDGET = 65536, /* per wake-up, so that others get their turn */
-	SHELL_WORK = 32768,        /* the same in units of vt_work: about 0.3 ms */
+	SHELL_WORK = 32768,        /* the same in units of vt_get_work: about 0.3 ms */
 	SHELL_LAST_MAX = 1 << 20,  /* read from a terminal after its shell has ended */
 	SHELL_RESTORE = 16384,     /* shown again at once after a crash */
 	SHELL_ROWS = 1000,         /* the terminal size of the wire contract */
@@ -239,15 +239,16 @@ enum {
 /* The server as a whole. */
 enum {
 	SERVE_DATA_MAX = 256 << 20, /* of memory: then requests fail, not the process */
-	WHO_MEMORY_MAX = 4 << 20,   /* the shell's environment; the kernel takes 2 MB */
-	INFO_CACHE_MS = 500,        /* resources change slowly; no key is needed */
-	INFO_CACHE_MAX = 1024,      /* eleven numbers and their names */
-	LISTEN_BACKLOG = 4096,      /* as the kernel's somaxconn: see docs/protocol.md */
-	PEER_IDLE_S = 30,           /* of silence, before a keepalive probe... */
-	PEER_ASK_S = 10,            /* ...and between further probes... */
-	PEER_ASKS = 3,              /* ...this many, before the peer counts as lost */
-	STOP_GRACE_MS = 3000,       /* docker stop kills after 10 s */
-	STOP_FLUSH_MS = 500,        /* for the last replies */
+	IDENTITY_MEMORY_MAX = 4
+		<< 20,         /* the shell's environment; the kernel takes 2 MB */
+	INFO_CACHE_MS = 500,   /* resources change slowly; no key is needed */
+	INFO_CACHE_MAX = 1024, /* eleven numbers and their names */
+	LISTEN_BACKLOG = 4096, /* as the kernel's somaxconn: see docs/protocol.md */
+	PEER_IDLE_S = 30,      /* of silence, before a keepalive probe... */
+	PEER_ASK_S = 10,       /* ...and between further probes... */
+	PEER_ASKS = 3,         /* ...this many, before the peer counts as lost */
+	STOP_GRACE_MS = 3000,  /* docker stop kills after 10 s */
+	STOP_FLUSH_MS = 500,   /* for the last replies */
 };
 
 /* The run action. */
@@ -582,11 +583,11 @@ enum {
 enum {
 	JOURNAL_RECORD_MAX = 16 << 20, /* an answer with its output, as JSON */
 	JOURNAL_LATE_MAX = 256 << 10,  /* collected, to be written at once */
-	ONCE_WAIT_MAX_S = 86400,       /* a day, as for commands */
-	ONCE_CANCEL_MAX = 4096,        /* bytes of a request to cancel */
-	ONCE_GRACE_MS = 10000,         /* for a client to come back */
-	ONCE_TERM_MS = 2000,           /* from an interrupt to SIGTERM */
-	ONCE_KILL_MS = 5000,           /* from there to SIGKILL */
+	IDEM_WAIT_MAX_S = 86400,       /* a day, as for commands */
+	IDEM_CANCEL_MAX = 4096,        /* bytes of a request to cancel */
+	IDEM_GRACE_MS = 10000,         /* for a client to come back */
+	IDEM_TERM_MS = 2000,           /* from an interrupt to SIGTERM */
+	IDEM_KILL_MS = 5000,           /* from there to SIGKILL */
 	LEDGER_CLAIM_MS = 1000,        /* for the process that had the file to end */
 	LEDGER_MAX = 10000,          /* actions whose answers are kept, 200 bytes each */
 	LEDGER_BYTES = 64 << 20,     /* of their answers, on disk... */

@@ -13,12 +13,12 @@
 
 enum { ERRORS_MAX = 1 << 20 };
 
-static int serve_in_child(struct store *store, void *arg)
+static int main_serve_child(struct store *store, void *arg)
 {
 	return serve_run(store, arg);
 }
 
-static int usage_error(struct buf *errors)
+static int main_report_usage(struct buf *errors)
 {
 	struct str rest = buf_view(errors);
 
@@ -37,13 +37,13 @@ int main(int argc, char **argv)
 	struct store none = {.sock = -1};
 	struct config config;
 
-	fd_hold_standard();
-	log_name("od-runtime-client");
+	fd_open_standard();
+	log_set_name("od-runtime-client");
 	if (config_read(&config, argc, argv, &errors) < 0)
-		return usage_error(&errors);
+		return main_report_usage(&errors);
 	switch (config.role) {
 	case ROLE_INIT:
-		return init_run(serve_in_child, &config);
+		return init_run(main_serve_child, &config);
 	case ROLE_SERVE:
 		return serve_run(&none, &config);
 	case ROLE_SHELL:
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 	case ROLE_HEALTH:
 		return role_health(config.port, config.tls);
 	case ROLE_COPY_SELF:
-		return role_copy_self(config.copy_to);
+		return role_copy_self(config.copy_target);
 	case ROLE_VERSION:
 		return role_print("od-runtime-client " OD_VERSION "\n");
 	case ROLE_LICENCES:

@@ -46,11 +46,11 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
-	fd_hold_standard();
-	log_name(PLUGINS_PROGRAM);
-	if (argc > 0 && skill_is(argv[0]))
+	fd_open_standard();
+	log_set_name(PLUGINS_PROGRAM);
+	if (argc > 0 && skill_is_name(argv[0]))
 		return plugins_run_skill(argc, argv);
-	if (skill_is(word))
+	if (skill_is_name(word))
 		return plugins_run_skill(argc - 1, argv + 1);
 	if (!strcmp(word, "browser"))
 		return plugins_run_browser();

@@ -41,7 +41,7 @@ __asm__(".pushsection .text.od_start,\"ax\",@progbits\n"
  * An even entry is the offset of an address; the bits of an odd entry stand for the 63
  * addresses that follow.
  */
-static void move(const char *base, const uint64_t *entry, const uint64_t *end)
+static void start_apply_relr(const char *base, const uint64_t *entry, const uint64_t *end)
 {
 	uint64_t place = 0;
 
@@ -72,5 +72,5 @@ __attribute__((no_stack_protector, used, visibility("hidden"))) void start_reloc
 			n = d->d_un.d_val;
 	}
 	if (at)
-		move(base, (const void *)at, (const void *)(at + n));
+		start_apply_relr(base, (const void *)at, (const void *)(at + n));
 }

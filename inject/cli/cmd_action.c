@@ -17,24 +17,24 @@ enum { GRACE_MS = 30000 };
 /* An error observation, or a command that failed, is a failure for scripts. */
 enum { EXIT_FAILED = 1 };
 
-static int action_refuse(const struct sandbox *s)
+static int cmd_action_fail_reply(const struct sandbox *s)
 {
 	return out_fail("od-runtime update gives the sandbox the client of this version",
 		"the sandbox %s answers with something that is no observation",
 		s->state.name);
 }
 
-static int action_print_raw(const struct reply *reply)
+static int cmd_action_print_raw(const struct reply *reply)
 {
-	int r = out_text(STDOUT_FILENO, buf_view(&reply->body));
+	int r = out_write_text(STDOUT_FILENO, buf_view(&reply->body));
 
-	return r ? r : out_text(STDOUT_FILENO, STR("\n"));
+	return r ? r : out_write_text(STDOUT_FILENO, STR("\n"));
 }
 
-static int action_read_stdin(struct buf *out)
+static int cmd_action_read_stdin(struct buf *out)
 {
 	for (;;) {
-		char *room = buf_room(out, 4096);
+		char *room = buf_reserve(out, 4096);
 		ssize_t got;
 
 		if (!room)
@@ -49,19 +49,19 @@ static int action_read_stdin(struct buf *out)
 	}
 }
 
-static int action_make_request(const char *operand, struct buf *request)
+static int cmd_action_make_request(const char *operand, struct buf *request)
 {
 	struct buf in = BUF_INIT(INJECT_REPLY_MAX);
 	int r = 0;
 
 	if (strcmp(operand, "-") == 0)
-		r = action_read_stdin(&in);
+		r = cmd_action_read_stdin(&in);
 	else
 		buf_puts(&in, operand);
 	if (!r)
 		r = in.err;
 	if (!r) {
-		r = observation_request(buf_view(&in), request);
+		r = observation_write_request(buf_view(&in), request);
 		if (r && r != -ENOMEM)
 			r = out_fail_usage(
 				"{\"action\":\"run\",\"args\":{\"command\":\"ls\"}}",
@@ -71,7 +71,7 @@ static int action_make_request(const char *operand, struct buf *request)
 	return r;
 }
 
-static int action_show(
+static int cmd_action_print_reply(
 	const struct options *o, const struct sandbox *s, const struct reply *reply)
 {
 	struct buf out = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
@@ -79,12 +79,12 @@ static int action_show(
 	int r = observation_read(&ob, buf_view(&reply->body));
 
 	if (r)
-		return action_refuse(s);
+		return cmd_action_fail_reply(s);
 	if (o->json) {
-		r = action_print_raw(reply);
+		r = cmd_action_print_raw(reply);
 	} else {
 		observation_print(&ob, &out);
-		r = out.err ? out.err : out_text(STDOUT_FILENO, buf_view(&out));
+		r = out.err ? out.err : out_write_text(STDOUT_FILENO, buf_view(&out));
 	}
 	if (!r && observation_is_failure(&ob))
 		r = EXIT_FAILED;
@@ -100,9 +100,9 @@ int cmd_action(const struct options *o)
 	struct sandbox s = {0};
 	struct engine e;
 	uint64_t own, ms = 0;
-	int r = action_make_request(o->operand[1], &request);
+	int r = cmd_action_make_request(o->operand[1], &request);
 
-	own = r || o->timeout ? 0 : observation_timeout(buf_view(&request));
+	own = r || o->timeout ? 0 : observation_read_timeout(buf_view(&request));
 	if (own)
 		ms = own * 1000 + GRACE_MS;
 	if (o->timeout)
@@ -113,11 +113,11 @@ int cmd_action(const struct options *o)
 	if (!r)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (!r)
-		r = sandbox_act(&s, buf_view(&request),
+		r = sandbox_send_action(&s, buf_view(&request),
 			ms > UINT32_MAX ? 0 : (uint32_t)ms, &reply);
 	if (!r)
-		r = action_show(o, &s, &reply);
-	state_forget(&s.state);
+		r = cmd_action_print_reply(o, &s, &reply);
+	state_wipe_key(&s.state);
 	reply_free(&reply);
 	buf_free(&request);
 	return r;

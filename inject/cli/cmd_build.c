@@ -8,26 +8,26 @@
 #include "inject/image/folder.h"
 #include "inject/image/plan_part.h"
 #include "inject/names/ref.h"
+#include "inject/sandbox/injection.h"
 #include "inject/sandbox/leftovers.h"
-#include "inject/sandbox/via.h"
 #include "limits.h"
 
 #include <errno.h>
 
 /* The rung from which the image is made, or would be made. */
-static const char *begins_at(const struct plan *p)
+static const char *cmd_build_rung_name(const struct plan *p)
 {
 	static const char *const words[] = {
-		[RUNG_BASE] = "base",
-		[RUNG_VERSIONED] = "versioned",
-		[RUNG_LOCK] = "lock",
-		[RUNG_SOURCE] = "source",
+		[IMAGE_STAGE_BASE] = "base",
+		[IMAGE_STAGE_VERSIONED] = "versioned",
+		[IMAGE_STAGE_LOCK] = "lock",
+		[IMAGE_STAGE_SOURCE] = "source",
 	};
 
-	return words[p->kind == PLAN_BUILD ? p->rung : RUNG_SOURCE];
+	return words[p->kind == PLAN_BUILD ? p->stage : IMAGE_STAGE_SOURCE];
 }
 
-static int print(
+static int cmd_build_print(
 	const struct options *o, const struct plan *p, bool dry, const struct timing *t)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
@@ -47,25 +47,26 @@ static int print(
 		jw_key(&w, "built");
 		jw_bool(&w, p->kind == PLAN_BUILD && !dry);
 		jw_key(&w, "from");
-		jw_cstr(&w, begins_at(p));
+		jw_cstr(&w, cmd_build_rung_name(p));
 		jw_key(&w, "shell");
-		jw_str(&w, image_shell_word(p->shell));
+		jw_str(&w, image_shell_name(p->shell));
 		jw_key(&w, "timings");
-		timing_json(t, &w);
+		timing_write_json(t, &w);
 		jw_end(&w);
 	} else {
 		buf_str(&out, buf_view(&p->name));
 	}
-	r = out_line_take(&out);
+	r = out_write_line(&out);
 	if (!r && dry && !o->json)
-		out_note("nothing was built; a build would begin at: %s", begins_at(p));
+		out_note("nothing was built; a build would begin at: %s",
+			cmd_build_rung_name(p));
 	return r;
 }
 
 /* --- -t ----------------------------------------------------------------------------- */
 
 /* Parses --tag into name and tag. 0 or FAIL_USAGE. */
-static int build_read_tag(const char *text, struct str *name, struct str *tag)
+static int cmd_build_parse_tag(const char *text, struct str *name, struct str *tag)
 {
 	const char *why = "an id or a digest names an image that is there already";
 	struct ref ref;
@@ -83,11 +84,11 @@ static int build_read_tag(const char *text, struct str *name, struct str *tag)
 	return 0;
 }
 
-static int build_put_tag(const struct options *o, const struct plan *p)
+static int cmd_build_add_tag(const struct options *o, const struct plan *p)
 {
 	struct buf repo = BUF_INIT(REF_MAX + 1), doing = BUF_INIT(2 * REF_MAX);
 	struct str name = {0}, tag = {0};
-	int r = build_read_tag(o->tag, &name, &tag);
+	int r = cmd_build_parse_tag(o->tag, &name, &tag);
 
 	buf_str(&repo, name);
 	buf_fmt(&doing, "naming the image %s", o->tag);
@@ -105,7 +106,7 @@ static int build_put_tag(const struct options *o, const struct plan *p)
  * Writes the build context to a folder. A base with ONBUILD instructions is refused,
  * because the builder would run them.
  */
-static int write_folder(struct plan *p, const char *path)
+static int cmd_build_write_folder(struct plan *p, const char *path)
 {
 	int r;
 
@@ -113,11 +114,11 @@ static int write_folder(struct plan *p, const char *path)
 		return out_fail("use it as it is, or give its base",
 			"%.*s has this od-runtime-client in it already",
 			STR_ARG(buf_view(&p->base_ref)));
-	if (plan_must_commit(p))
+	if (plan_requires_commit(p))
 		return out_fail("build it without --build-folder",
 			"%.*s cannot be used: %s", STR_ARG(buf_view(&p->base_ref)),
 			image_build_refusal(p->base));
-	r = p->kind == PLAN_EXISTS ? plan_look(p) : 0;
+	r = p->kind == PLAN_EXISTS ? plan_probe_base(p) : 0;
 	return r ? r : folder_write(p, path);
 }
 
@@ -130,29 +131,29 @@ int cmd_build(const struct options *o)
 	struct str name, tag;
 	int r;
 
-	if (o->via != VIA_AUTO && !via_makes_image(o->via))
-		return out_fail_usage(
-			"use run", "--via %s makes no image", via_word(o->via));
+	if (o->via != INJECTION_AUTO && !injection_makes_image(o->via))
+		return out_fail_usage("use run", "--via %s makes no image",
+			injection_method_name(o->via));
 	if (o->output)
 		return append_run(o);
-	if (o->tag && (r = build_read_tag(o->tag, &name, &tag)))
+	if (o->tag && (r = cmd_build_parse_tag(o->tag, &name, &tag)))
 		return r;
 	timing_start(&t);
 	r = engine_open(&e, o->host);
 	if (!r)
-		leftovers_collect(&e, LEFTOVERS_OF_RUN);
+		leftovers_collect(&e, LEFTOVERS_CONTAINERS);
 	if (!r)
 		r = plan_make(&p, &e, o, o->operand[0]);
-	timing_step(&t, "resolve");
+	timing_end_step(&t, "resolve");
 	if (!r && o->build_folder)
-		r = write_folder(&p, o->build_folder);
+		r = cmd_build_write_folder(&p, o->build_folder);
 	else if (!r)
-		r = o->dry_run ? build_name(&p) : build_run(&p);
+		r = o->dry_run ? build_set_name(&p) : build_run(&p);
 	if (!r && o->tag)
-		r = build_put_tag(o, &p);
-	timing_step(&t, "build");
+		r = cmd_build_add_tag(o, &p);
+	timing_end_step(&t, "build");
 	if (!r)
-		r = print(o, &p, dry, &t);
+		r = cmd_build_print(o, &p, dry, &t);
 	if (!r && o->timings)
 		timing_print(&t);
 	plan_free(&p);
@@ -162,7 +163,7 @@ int cmd_build(const struct options *o)
 int cmd_dockerfile(const struct options *o)
 {
 	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX);
-	struct plan_part part = {.below = RUNG_BASE, .upto = RUNG_SOURCE};
+	struct plan_part part = {.below = IMAGE_STAGE_BASE, .upto = IMAGE_STAGE_SOURCE};
 	struct plan p = {0};
 	struct engine e;
 	int r = engine_open(&e, o->host);
@@ -173,13 +174,13 @@ int cmd_dockerfile(const struct options *o)
 		r = out_fail("use it as it is, or give its base",
 			"%s has this od-runtime-client in it already", o->operand[0]);
 	if (!r && p.kind == PLAN_EXISTS)
-		r = plan_look(&p);
+		r = plan_probe_base(&p);
 	if (!r) {
 		part.from = p.base->id;
-		r = plan_dockerfile(&p, &part, &out);
+		r = plan_write_dockerfile(&p, &part, &out);
 	}
 	if (!r)
-		r = out_buf(&out);
+		r = out_write_buf(&out);
 	plan_free(&p);
 	buf_free(&out);
 	return r;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* "SANDBOX:work" means SANDBOX:/work, as in docker cp. */
-static const char *remote_path(struct buf *out, const char *path)
+static const char *cp_make_remote_path(struct buf *out, const char *path)
 {
 	if (*path != '/')
 		buf_putc(out, '/');
@@ -17,9 +17,9 @@ static const char *remote_path(struct buf *out, const char *path)
 	return buf_cstr(out);
 }
 
-static int open_any(const struct engine *e, const char *name, struct sandbox *s)
+static int cp_open_sandbox(const struct engine *e, const char *name, struct sandbox *s)
 {
-	int r = sandbox_need(e, name, s);
+	int r = sandbox_require(e, name, s);
 
 	/*
 	 * A running sandbox copies with its user's rights; a stopped one only by the
@@ -47,20 +47,20 @@ int cmd_cp(const struct options *o)
 	int r = engine_open(&e, o->host);
 
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
-	c.remote = remote_path(&whole, path.p);
+	c.remote = cp_make_remote_path(&whole, path.p);
 	if (!r && !c.remote)
 		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
 	if (!r)
-		r = open_any(&e, sandbox, &s);
+		r = cp_open_sandbox(&e, sandbox, &s);
 	if (!r)
 		r = down ? copy_down(&c) : copy_up(&c);
-	state_forget(&s.state);
+	state_wipe_key(&s.state);
 	buf_free(&whole);
 	return r;
 }
 
 /* Requests the list from the server; the body is JSON. */
-static int list(const struct sandbox *s, const char *path, struct reply *reply)
+static int ls_request_list(const struct sandbox *s, const char *path, struct reply *reply)
 {
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
@@ -75,58 +75,58 @@ static int list(const struct sandbox *s, const char *path, struct reply *reply)
 	jw_end(&w);
 	reply_init(reply);
 	r = body.err ? body.err
-		     : sandbox_ask(s, "POST", TARGET("/list_files"), buf_view(&body),
+		     : sandbox_request(s, "POST", TARGET("/list_files"), buf_view(&body),
 			       INJECT_ENGINE_MS, reply);
 	if (!r && reply->status != 200)
-		r = sandbox_refused(s, reply);
+		r = sandbox_fail_reply(s, reply);
 	buf_free(&body);
 	return r;
 }
 
-static int print_names(const struct options *o, const struct reply *reply)
+static int ls_print_names(const struct options *o, const struct reply *reply)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
 	struct json_val name;
-	struct doc d;
+	struct json_doc d;
 	int it = 0;
-	int r = doc_parse(&d, buf_view(&reply->body));
+	int r = json_doc_parse(&d, buf_view(&reply->body));
 
 	if (r)
 		return out_fail("its client may be of another version: od-runtime update",
 			"the sandbox's list is no JSON");
 	if (o->json)
 		buf_str(&out, buf_view(&reply->body));
-	while (!o->json && json_next(doc_root(&d), &it, NULL, &name)) {
-		out_clean(&out, doc_str(&d, name), false);
+	while (!o->json && json_next(json_doc_root(&d), &it, NULL, &name)) {
+		out_clean(&out, json_doc_str(&d, name), false);
 		buf_putc(&out, '\n');
 	}
 	if (o->json)
 		buf_putc(&out, '\n');
-	doc_free(&d);
-	r = out.err ? out.err : out_text(1, buf_view(&out));
+	json_doc_free(&d);
+	r = out.err ? out.err : out_write_text(1, buf_view(&out));
 	buf_free(&out);
 	return r;
 }
 
 /* Whether path is a folder; the server reports why it cannot be read. */
-static int ls_is_folder(const struct sandbox *s, const char *path, bool *is)
+static int ls_stat_folder(const struct sandbox *s, const char *path, bool *is)
 {
 	struct target target;
 	struct reply reply;
-	struct doc d;
+	struct json_doc d;
 	int r;
 
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/v1/files/stat?path=%s", path);
-	r = sandbox_ask(s, "GET", &target, STR(""), INJECT_ENGINE_MS, &reply);
+	r = sandbox_request(s, "GET", &target, STR(""), INJECT_ENGINE_MS, &reply);
 	target_free(&target);
 	if (!r && reply.status != 200)
-		r = sandbox_refused(s, &reply);
+		r = sandbox_fail_reply(s, &reply);
 	*is = false;
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		*is = str_eq(
-			doc_str(&d, json_get(doc_root(&d), "type")), STR("directory"));
-		doc_free(&d);
+	if (!r && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		*is = str_eq(json_doc_str(&d, json_get(json_doc_root(&d), "type")),
+			STR("directory"));
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	return r;
@@ -138,18 +138,18 @@ static int ls_is_folder(const struct sandbox *s, const char *path, bool *is)
  * The server returns an empty list for a path that cannot be listed; here it is an
  * error.
  */
-static int check_folder(const struct sandbox *s, const char *path)
+static int ls_check_folder(const struct sandbox *s, const char *path)
 {
 	const struct copy c = {.sandbox = s};
 	enum copy_kind kind;
 	bool folder = false;
-	int r = copy_look(&c, str_c(path), &kind);
+	int r = copy_find_kind(&c, str_c(path), &kind);
 
 	if (r || kind == COPY_FOLDER)
 		return r;
 	if (kind == COPY_ABSENT)
 		return out_fail(NEXT_LS, "%s does not exist", path);
-	r = ls_is_folder(s, path, &folder);
+	r = ls_stat_folder(s, path, &folder);
 	if (r)
 		return r;
 	if (!folder)
@@ -159,7 +159,7 @@ static int check_folder(const struct sandbox *s, const char *path)
 }
 
 /* The operands are SANDBOX, SANDBOX:PATH, or SANDBOX and PATH. */
-static int list_place(const struct options *o, const struct engine *e)
+static int ls_list_path(const struct options *o, const struct engine *e)
 {
 	const char *path = o->operand_n > 1 ? o->operand[1] : NULL;
 	struct str rest = str_c(o->operand[0]), name = str_cut(&rest, ':');
@@ -171,16 +171,16 @@ static int list_place(const struct options *o, const struct engine *e)
 
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
 	if (options_is_remote(o->operand[0]))
-		path = remote_path(&whole, rest.p);
+		path = cp_make_remote_path(&whole, rest.p);
 	r = whole.err ? out_fail("give a shorter path", "the path is too long")
 		      : sandbox_open(e, sandbox, &s);
 	if (!r && path)
-		r = check_folder(&s, path);
+		r = ls_check_folder(&s, path);
 	if (!r)
-		r = list(&s, path, &reply);
+		r = ls_request_list(&s, path, &reply);
 	if (!r)
-		r = print_names(o, &reply);
-	state_forget(&s.state);
+		r = ls_print_names(o, &reply);
+	state_wipe_key(&s.state);
 	reply_free(&reply);
 	buf_free(&whole);
 	return r;
@@ -191,5 +191,5 @@ int cmd_ls(const struct options *o)
 	struct engine e;
 	int r = engine_open(&e, o->host);
 
-	return r ? r : list_place(o, &e);
+	return r ? r : ls_list_path(o, &e);
 }

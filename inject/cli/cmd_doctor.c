@@ -3,7 +3,7 @@
 
 #include "base/jw.h"
 #include "inject/console/out.h"
-#include "inject/image/carried.h"
+#include "inject/image/embedded.h"
 #include "inject/image/plan.h"
 #include "inject/image/plugin.h"
 #include "inject/image/probe.h"
@@ -16,12 +16,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum level { FINE, REMARK, PROBLEM };
+enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_PROBLEM };
 
 static const char *const level_words[] = {
-	[FINE] = "ok",
-	[REMARK] = "note",
-	[PROBLEM] = "problem",
+	[LEVEL_OK] = "ok",
+	[LEVEL_NOTE] = "note",
+	[LEVEL_PROBLEM] = "problem",
 };
 
 struct doctor {
@@ -34,11 +34,11 @@ struct doctor {
 };
 
 /* Reports a finding; means is its consequence, or NULL. */
-static void say(struct doctor *d, enum level level, const char *about, const char *means,
-	const char *fmt, ...) PRINTF(5, 6);
+static void doctor_report(struct doctor *d, enum level level, const char *about,
+	const char *means, const char *fmt, ...) PRINTF(5, 6);
 
-static void say(struct doctor *d, enum level level, const char *about, const char *means,
-	const char *fmt, ...)
+static void doctor_report(struct doctor *d, enum level level, const char *about,
+	const char *means, const char *fmt, ...)
 {
 	struct buf clean = BUF_INIT(INJECT_TEXT_MAX);
 	char text[1024];
@@ -48,7 +48,7 @@ static void say(struct doctor *d, enum level level, const char *about, const cha
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	out_clean(&clean, str_c(text), false);
-	d->problems += level == PROBLEM;
+	d->problems += level == LEVEL_PROBLEM;
 	if (d->options->json) {
 		jw_object(&d->w);
 		jw_key(&d->w, "level");
@@ -73,13 +73,13 @@ static void say(struct doctor *d, enum level level, const char *about, const cha
 
 /* --- The engine ------------------------------------------------------------------ */
 
-static bool has_word(struct doc *doc, struct json_val list, const char *word)
+static bool doctor_has_entry(struct json_doc *doc, struct json_val list, const char *word)
 {
 	struct json_val v;
 	int it = 0;
 
 	while (json_next(list, &it, NULL, &v)) {
-		struct str text = doc_str(doc, v);
+		struct str text = json_doc_str(doc, v);
 
 		if (str_find(text, str_c(word)) < text.n)
 			return true;
@@ -88,111 +88,115 @@ static bool has_word(struct doc *doc, struct json_val list, const char *word)
 }
 
 /* Whether the list of pairs names containerd's image store. */
-static bool is_containerd(struct doc *doc, struct json_val rows)
+static bool doctor_is_containerd(struct json_doc *doc, struct json_val rows)
 {
 	struct json_val row;
 	int it = 0;
 
 	while (json_next(rows, &it, NULL, &row))
-		if (has_word(doc, row, "io.containerd.snapshotter"))
+		if (doctor_has_entry(doc, row, "io.containerd.snapshotter"))
 			return true;
 	return false;
 }
 
-static void read_info(struct doctor *d, struct doc *doc)
+static void doctor_report_info(struct doctor *d, struct json_doc *doc)
 {
-	struct json_val root = doc_root(doc);
+	struct json_val root = json_doc_root(doc);
 	struct json_val security = json_get(root, "SecurityOptions");
-	struct str store = doc_str(doc, json_get(root, "Driver"));
-	struct str cgroup = doc_str(doc, json_get(root, "CgroupVersion"));
-	struct str os = doc_str(doc, json_get(root, "OSType"));
+	struct str store = json_doc_str(doc, json_get(root, "Driver"));
+	struct str cgroup = json_doc_str(doc, json_get(root, "CgroupVersion"));
+	struct str os = json_doc_str(doc, json_get(root, "OSType"));
 	const char *sep = "";
 	char words[128] = "";
 	static const char *const options[] = {
 		"rootless", "userns", "selinux", "apparmor", "seccomp"};
 
-	say(d, FINE, "storage", NULL, "%.*s%s", STR_ARG(store),
-		is_containerd(doc, json_get(root, "DriverStatus"))
+	doctor_report(d, LEVEL_OK, "storage", NULL, "%.*s%s", STR_ARG(store),
+		doctor_is_containerd(doc, json_get(root, "DriverStatus"))
 			? ", containerd's image store"
 			: "");
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
 		size_t n = strlen(words);
 
-		if (!has_word(doc, security, options[i]))
+		if (!doctor_has_entry(doc, security, options[i]))
 			continue;
 		snprintf(words + n, sizeof(words) - n, "%s%s", sep, options[i]);
 		sep = ", ";
 	}
-	say(d, FINE, "security", NULL, "%s", *words ? words : "nothing special");
+	doctor_report(
+		d, LEVEL_OK, "security", NULL, "%s", *words ? words : "nothing special");
 	if (str_eq(cgroup, STR("1")))
-		say(d, REMARK, "cgroups", "--memory works, --memory-swap may not",
-			"version 1");
+		doctor_report(d, LEVEL_NOTE, "cgroups",
+			"--memory works, --memory-swap may not", "version 1");
 	else
-		say(d, FINE, "cgroups", NULL, "version %.*s",
+		doctor_report(d, LEVEL_OK, "cgroups", NULL, "version %.*s",
 			STR_ARG(cgroup.n ? cgroup : STR("unknown")));
 	if (os.n && !str_eq(os, STR("linux")))
-		say(d, PROBLEM, "engine", "only Linux images can become sandboxes",
+		doctor_report(d, LEVEL_PROBLEM, "engine",
+			"only Linux images can become sandboxes",
 			"it runs containers of %.*s", STR_ARG(os));
 }
 
 /* Requests a document: 0; 1 if the engine does not have it; an error. */
-static int ask(struct doctor *d, struct reply *reply, struct doc *doc,
+static int doctor_fetch_json(struct doctor *d, struct reply *reply, struct json_doc *doc,
 	const struct target *target)
 {
-	int r = engine_ask_at(&d->engine, reply, "GET", (struct str){0}, target);
+	int r = engine_request_at(&d->engine, reply, "GET", (struct str){0}, target);
 
 	if (r || reply->status != 200)
 		return r ? r : 1;
-	r = doc_parse(doc, buf_view(&reply->body));
+	r = json_doc_parse(doc, buf_view(&reply->body));
 	if (!r || r == -ENOMEM)
 		return r;
-	say(d, PROBLEM, "engine", "look into its log",
+	doctor_report(d, LEVEL_PROBLEM, "engine", "look into its log",
 		"its answer to %.*s is no JSON: %s", STR_ARG(target_view(target)),
 		err_text(r));
 	return 1;
 }
 
-static int look_at_engine(struct doctor *d)
+static int doctor_check_engine(struct doctor *d)
 {
 	const struct engine *e = &d->engine;
 	struct reply reply;
-	struct doc doc;
-	int r = ask(d, &reply, &doc, TARGET("/version"));
+	struct json_doc doc;
+	int r = doctor_fetch_json(d, &reply, &doc, TARGET("/version"));
 
 	if (!r) {
-		struct json_val root = doc_root(&doc);
+		struct json_val root = json_doc_root(&doc);
 
-		say(d, FINE, "engine", NULL, "%s %.*s, API %s, linux/%.*s, at %s",
+		doctor_report(d, LEVEL_OK, "engine", NULL,
+			"%s %.*s, API %s, linux/%.*s, at %s",
 			e->podman ? "Podman" : "Docker",
-			STR_ARG(doc_str(&doc, json_get(root, "Version"))), e->prefix + 2,
-			STR_ARG(doc_str(&doc, json_get(root, "Arch"))), e->path);
-		doc_free(&doc);
+			STR_ARG(json_doc_str(&doc, json_get(root, "Version"))),
+			e->prefix + 2,
+			STR_ARG(json_doc_str(&doc, json_get(root, "Arch"))), e->path);
+		json_doc_free(&doc);
 	}
 	reply_free(&reply);
 	if (r < 0)
 		return r;
-	say(d, FINE, "builder", NULL, "%s",
+	doctor_report(d, LEVEL_OK, "builder", NULL, "%s",
 		e->buildkit         ? "BuildKit"
 			: e->podman ? "Buildah"
 				    : "the classic one");
-	r = ask(d, &reply, &doc, TARGET("/info"));
+	r = doctor_fetch_json(d, &reply, &doc, TARGET("/info"));
 	if (!r) {
-		read_info(d, &doc);
-		doc_free(&doc);
+		doctor_report_info(d, &doc);
+		json_doc_free(&doc);
 	}
 	reply_free(&reply);
 	return r < 0 ? r : 0;
 }
 
-static void look_at_clients(struct doctor *d)
+static void doctor_check_embedded(struct doctor *d)
 {
 	struct buf list = BUF_INIT(256);
 
-	if (program_carried(STR(CARRIED_CLIENT), &list) == 0 && list.n)
-		say(d, FINE, "carried", NULL, "clients inside od-runtime:%.*s",
-			STR_ARG(buf_view(&list)));
+	if (program_list_embedded(STR(EMBEDDED_CLIENT), &list) == 0 && list.n)
+		doctor_report(d, LEVEL_OK, "carried", NULL,
+			"clients inside od-runtime:%.*s", STR_ARG(buf_view(&list)));
 	else
-		say(d, REMARK, "carried",
+		doctor_report(d, LEVEL_NOTE, "carried",
 			"it needs an od-runtime-client beside it, or --client",
 			"no client inside od-runtime");
 	buf_free(&list);
@@ -200,30 +204,34 @@ static void look_at_clients(struct doctor *d)
 
 /* --- An image -------------------------------------------------------------------- */
 
-static void look_at_config(struct doctor *d, struct image *im)
+static void doctor_check_config(struct doctor *d, struct image *im)
 {
 	const char *why = image_refusal(im), *build = image_build_refusal(im);
-	struct str user = doc_str(&im->doc, json_get(im->config, "User"));
-	struct str signal = doc_str(&im->doc, json_get(im->config, "StopSignal"));
-	struct str dir = doc_str(&im->doc, json_get(im->config, "WorkingDir"));
+	struct str user = json_doc_str(&im->doc, json_get(im->config, "User"));
+	struct str signal = json_doc_str(&im->doc, json_get(im->config, "StopSignal"));
+	struct str dir = json_doc_str(&im->doc, json_get(im->config, "WorkingDir"));
 	struct json_val entry = json_get(im->config, "Entrypoint");
 	struct json_val cmd = json_get(im->config, "Cmd");
 	size_t layers;
 
-	say(d, FINE, "image", NULL, "%.*s, %.*s/%.*s, %zu layers", STR_ARG(im->id),
-		STR_ARG(im->os), STR_ARG(im->arch), json_count(im->layers));
+	doctor_report(d, LEVEL_OK, "image", NULL, "%.*s, %.*s/%.*s, %zu layers",
+		STR_ARG(im->id), STR_ARG(im->os), STR_ARG(im->arch),
+		json_count(im->layers));
 	if (why)
-		say(d, PROBLEM, "image", "choose another image", "%s", why);
+		doctor_report(
+			d, LEVEL_PROBLEM, "image", "choose another image", "%s", why);
 	if (build)
-		say(d, REMARK, "build", "run works; build does not, but run --via commit",
-			"%s", build);
+		doctor_report(d, LEVEL_NOTE, "build",
+			"run works; build does not, but run --via commit", "%s", build);
 	if (image_base_layers(im, &layers) == 0)
-		say(d, FINE, "client", NULL, "made by od-runtime %.*s",
+		doctor_report(d, LEVEL_OK, "client", NULL, "made by od-runtime %.*s",
 			STR_ARG(image_label(im, "od.version")));
-	say(d, FINE, "user", NULL, "%.*s", STR_ARG(user.n ? user : STR("root")));
-	say(d, FINE, "workdir", NULL, "%.*s", STR_ARG(dir.n ? dir : STR("/")));
+	doctor_report(
+		d, LEVEL_OK, "user", NULL, "%.*s", STR_ARG(user.n ? user : STR("root")));
+	doctor_report(
+		d, LEVEL_OK, "workdir", NULL, "%.*s", STR_ARG(dir.n ? dir : STR("/")));
 	if (json_count(entry) || json_count(cmd))
-		say(d, FINE, "entrypoint",
+		doctor_report(d, LEVEL_OK, "entrypoint",
 			"the client is started instead; run --entrypoint run starts "
 			"these "
 			"beside it",
@@ -231,34 +239,37 @@ static void look_at_config(struct doctor *d, struct image *im)
 			STR_ARG(json_count(entry) ? json_raw(entry) : STR("[]")),
 			STR_ARG(json_count(cmd) ? json_raw(cmd) : STR("[]")));
 	if (image_has_healthcheck(im))
-		say(d, REMARK, "health", "made for another program; sandboxes have none",
+		doctor_report(d, LEVEL_NOTE, "health",
+			"made for another program; sandboxes have none",
 			"the image has a HEALTHCHECK");
 	if (signal.n && !str_eq(signal, STR("SIGTERM")))
-		say(d, REMARK, "stopsignal", "sandboxes are stopped by SIGTERM", "%.*s",
-			STR_ARG(signal));
+		doctor_report(d, LEVEL_NOTE, "stopsignal",
+			"sandboxes are stopped by SIGTERM", "%.*s", STR_ARG(signal));
 }
 
-static void look_for_client(struct doctor *d, struct image *im)
+static void doctor_check_client(struct doctor *d, struct image *im)
 {
 	struct program client;
 
 	if (program_find_client(
 		    &client, d->options->client, im->arch, !d->options->no_od_plugins)) {
-		say(d, PROBLEM, "client", "give one with --client", "there is none");
+		doctor_report(d, LEVEL_PROBLEM, "client", "give one with --client",
+			"there is none");
 		return;
 	}
 	if (str_eq(str_c(client.arch), im->arch))
-		say(d, FINE, "client", NULL, "for %s, %zu bytes", client.arch,
-			client.bytes.n);
+		doctor_report(d, LEVEL_OK, "client", NULL, "for %s, %zu bytes",
+			client.arch, client.bytes.n);
 	else
-		say(d, PROBLEM, "client",
+		doctor_report(d, LEVEL_PROBLEM, "client",
 			"give the od-runtime-client of that architecture with --client",
 			"the image is for %.*s, the client for %s", STR_ARG(im->arch),
 			client.arch);
 	if (client.plugins)
-		say(d, FINE, "od-plugins", NULL, "%zu bytes", client.plugins->bytes.n);
+		doctor_report(d, LEVEL_OK, "od-plugins", NULL, "%zu bytes",
+			client.plugins->bytes.n);
 	else
-		say(d, REMARK, "od-plugins",
+		doctor_report(d, LEVEL_NOTE, "od-plugins",
 			"put it beside the client for a browser and skills",
 			"there is none");
 	program_free(&client);
@@ -269,7 +280,7 @@ static const struct {
 	const char *about;
 	const char *paths[5];
 	const char *missing;
-} wants[] = {
+} doctor_files[] = {
 	{"bash", {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", NULL},
 		"commands run in another shell"},
 	{"python",
@@ -283,7 +294,7 @@ static const struct {
 };
 
 /* Whether a --plugin brings a Python. */
-static bool doctor_has_plugin_python(const struct doctor *d)
+static bool doctor_has_python_plugin(const struct doctor *d)
 {
 	for (size_t i = 0; i < d->plugins.n; i++) {
 		const struct plugin *p = &d->plugins.list[i];
@@ -298,39 +309,44 @@ static bool doctor_has_plugin_python(const struct doctor *d)
 	return false;
 }
 
-static int look_for(struct doctor *d, const char *id, size_t i)
+static int doctor_check_file(struct doctor *d, const char *id, size_t i)
 {
 	struct buf target = BUF_INIT(FILE_PATH_MAX);
 	bool found = false;
 	size_t k = 0;
 	int r = 0;
 
-	for (k = 0; wants[i].paths[k] && !found && !r; k++) {
+	for (k = 0; doctor_files[i].paths[k] && !found && !r; k++) {
 		struct probe_stat st = {0};
 
-		r = probe_path(&d->engine, id, str_c(wants[i].paths[k]), &st, &target);
+		r = probe_path(
+			&d->engine, id, str_c(doctor_files[i].paths[k]), &st, &target);
 		found = st.kind != PROBE_ABSENT;
 		buf_reset(&target);
 	}
 	if (!r && found)
-		say(d, FINE, wants[i].about, NULL, "%s", wants[i].paths[k - 1]);
-	else if (!r && strcmp(wants[i].about, "python") == 0 &&
-		doctor_has_plugin_python(d))
-		say(d, FINE, wants[i].about, NULL, "in the plugin python");
+		doctor_report(d, LEVEL_OK, doctor_files[i].about, NULL, "%s",
+			doctor_files[i].paths[k - 1]);
+	else if (!r && strcmp(doctor_files[i].about, "python") == 0 &&
+		doctor_has_python_plugin(d))
+		doctor_report(
+			d, LEVEL_OK, doctor_files[i].about, NULL, "in the plugin python");
 	else if (!r)
-		say(d, REMARK, wants[i].about, wants[i].missing, "none");
+		doctor_report(d, LEVEL_NOTE, doctor_files[i].about,
+			doctor_files[i].missing, "none");
 	buf_free(&target);
 	return r;
 }
 
-static void look_for_shell(struct doctor *d, struct image *im, const struct probe *seen)
+static void doctor_check_shell(
+	struct doctor *d, struct image *im, const struct probe *seen)
 {
 	struct program busybox = {0};
 	char arch[32];
 	int r;
 
 	if (seen->shell) {
-		say(d, FINE, "shell", NULL, "the image has one");
+		doctor_report(d, LEVEL_OK, "shell", NULL, "the image has one");
 		return;
 	}
 	snprintf(arch, sizeof(arch), "%.*s", STR_ARG(im->arch));
@@ -338,11 +354,13 @@ static void look_for_shell(struct doctor *d, struct image *im, const struct prob
 		? 1
 		: program_find_busybox(&busybox, d->options->busybox, arch);
 	if (r)
-		say(d, PROBLEM, "shell", "give a static busybox with --busybox",
+		doctor_report(d, LEVEL_PROBLEM, "shell",
+			"give a static busybox with --busybox",
 			"the image has none that every user can execute, and there is "
 			"none to put into it");
 	else
-		say(d, REMARK, "shell", "a static busybox is put in beside the client",
+		doctor_report(d, LEVEL_NOTE, "shell",
+			"a static busybox is put in beside the client",
 			"the image has none that every user can execute");
 	program_free(&busybox);
 }
@@ -350,7 +368,7 @@ static void look_for_shell(struct doctor *d, struct image *im, const struct prob
 /*
  * Examines files in the given container, or in one that is made for this and never runs.
  */
-static int look_inside(struct doctor *d, struct image *im, const char *container)
+static int doctor_check_files(struct doctor *d, struct image *im, const char *container)
 {
 	struct buf id = BUF_INIT(256);
 	struct probe seen = {0};
@@ -363,125 +381,128 @@ static int look_inside(struct doctor *d, struct image *im, const char *container
 	if (!r)
 		r = probe_container(&d->engine, container, &seen);
 	if (!r)
-		look_for_shell(d, im, &seen);
+		doctor_check_shell(d, im, &seen);
 	if (!r && seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
-		say(d, PROBLEM, "/.od", "choose another image", "it is no directory");
-	for (size_t i = 0; i < ARRAY_LEN(wants) && !r; i++)
-		r = look_for(d, container, i);
+		doctor_report(d, LEVEL_PROBLEM, "/.od", "choose another image",
+			"it is no directory");
+	for (size_t i = 0; i < ARRAY_LEN(doctor_files) && !r; i++)
+		r = doctor_check_file(d, container, i);
 	probe_close(&d->engine, &id);
 	return r;
 }
 
-static int look_at_image(struct doctor *d, const char *name, const char *container)
+static int doctor_check_image(struct doctor *d, const char *name, const char *container)
 {
 	struct image im = {0};
 	int r = plan_inspect(&d->engine, name, &im);
 
 	if (r == 1) {
-		say(d, PROBLEM, "image", "fetch it with docker pull; run fetches it, too",
+		doctor_report(d, LEVEL_PROBLEM, "image",
+			"fetch it with docker pull; run fetches it, too",
 			"the engine has no image %s", name);
 		return 0;
 	}
 	if (r)
 		return r;
-	look_at_config(d, &im);
-	look_for_client(d, &im);
+	doctor_check_config(d, &im);
+	doctor_check_client(d, &im);
 	if (str_eq(im.os, STR("linux")))
-		r = look_inside(d, &im, container);
+		r = doctor_check_files(d, &im, container);
 	image_free(&im);
 	return r;
 }
 
 /* --- A sandbox ------------------------------------------------------------------- */
 
-static int look_at_sandbox(struct doctor *d, const char *name, bool ours)
+static int doctor_check_sandbox(struct doctor *d, const char *name, bool ours)
 {
 	struct sandbox s;
 	int r;
 
 	if (!ours) {
-		say(d, REMARK, "container", "od-runtime inject puts the client into it",
-			"it is no sandbox");
+		doctor_report(d, LEVEL_NOTE, "container",
+			"od-runtime inject puts the client into it", "it is no sandbox");
 		return 0;
 	}
 	r = sandbox_find(&d->engine, name, &s);
 	if (r)
 		return r < 0 ? r : 0;
 	if (!s.running)
-		say(d, PROBLEM, "sandbox", "od-runtime logs shows why",
+		doctor_report(d, LEVEL_PROBLEM, "sandbox", "od-runtime logs shows why",
 			"it does not run");
 	else if (s.paused)
-		say(d, REMARK, "sandbox", "od-runtime resume lets it go on",
+		doctor_report(d, LEVEL_NOTE, "sandbox", "od-runtime resume lets it go on",
 			"it is paused");
 	else if (s.port)
-		say(d, FINE, "sandbox", NULL, "runs; its port is %u of 127.0.0.1",
-			s.port);
+		doctor_report(d, LEVEL_OK, "sandbox", NULL,
+			"runs; its port is %u of 127.0.0.1", s.port);
 	else
-		say(d, FINE, "sandbox", NULL,
+		doctor_report(d, LEVEL_OK, "sandbox", NULL,
 			"runs; it has no port, and the engine carries what is said");
 	if (s.running && !s.paused) {
-		if (sandbox_alive(&s, INJECT_ALIVE_MS) == 0)
-			say(d, FINE, "server", NULL, "answers");
+		if (sandbox_check_alive(&s, INJECT_ALIVE_MS) == 0)
+			doctor_report(d, LEVEL_OK, "server", NULL, "answers");
 		else
-			say(d, PROBLEM, "server", "od-runtime logs shows what it says",
-				"does not answer");
+			doctor_report(d, LEVEL_PROBLEM, "server",
+				"od-runtime logs shows what it says", "does not answer");
 	}
 	if (state_load(s.state.name, &s.state))
-		say(d, PROBLEM, "key", "use it as the user who ran it",
+		doctor_report(d, LEVEL_PROBLEM, "key", "use it as the user who ran it",
 			"it is not known here");
 	else
-		say(d, FINE, "key", NULL, "is known here");
-	state_forget(&s.state);
+		doctor_report(d, LEVEL_OK, "key", NULL, "is known here");
+	state_wipe_key(&s.state);
 	return 0;
 }
 
-static bool is_ours(struct doc *doc, const char *name)
+static bool doctor_is_sandbox(struct json_doc *doc, const char *name)
 {
-	struct json_val config = json_get(doc_root(doc), "Config");
+	struct json_val config = json_get(json_doc_root(doc), "Config");
 	bool marked =
 		sandbox_label_is_set(doc, json_get(config, "Labels"), SANDBOX_LABEL_MARK);
 	struct state known;
 	bool injected = !marked && state_load(name, &known) == 0;
 
 	if (injected)
-		state_forget(&known);
+		state_wipe_key(&known);
 	return injected || marked;
 }
 
 /* The name is a sandbox or an image; sandboxes are looked up first. */
-static int look_at(struct doctor *d, const char *name)
+static int doctor_check_operand(struct doctor *d, const char *name)
 {
 	struct buf image = BUF_INIT(256), id = BUF_INIT(256);
 	const char *why, *text;
 	struct reply reply;
 	struct ref ref;
-	struct doc doc;
+	struct json_doc doc;
 	bool ours = false;
 	int r = 1;
 
 	reply_init(&reply);
 	if (state_is_name(str_c(name)))
-		r = engine_ask(&d->engine, &reply, "GET", (struct str){0},
+		r = engine_request(&d->engine, &reply, "GET", (struct str){0},
 			"/containers/%s/json", name);
-	if (!r && (reply.status != 200 || doc_parse(&doc, buf_view(&reply.body)))) {
+	if (!r && (reply.status != 200 || json_doc_parse(&doc, buf_view(&reply.body)))) {
 		r = 1;
 	} else if (!r) {
-		buf_str(&image, doc_str(&doc, json_get(doc_root(&doc), "Image")));
-		buf_str(&id, doc_str(&doc, json_get(doc_root(&doc), "Id")));
-		ours = is_ours(&doc, name);
-		doc_free(&doc);
+		buf_str(&image,
+			json_doc_str(&doc, json_get(json_doc_root(&doc), "Image")));
+		buf_str(&id, json_doc_str(&doc, json_get(json_doc_root(&doc), "Id")));
+		ours = doctor_is_sandbox(&doc, name);
+		json_doc_free(&doc);
 	}
 	reply_free(&reply);
 	text = image.n ? buf_cstr(&image) : NULL;
 	if (r == 0)
-		r = look_at_sandbox(d, name, ours);
+		r = doctor_check_sandbox(d, name, ours);
 	else if (r == 1 && ref_parse(&ref, str_c(name), &why))
 		r = out_fail_usage("od-runtime ps lists sandboxes",
 			"'%s' is neither an image nor a sandbox: %s", name, why);
 	else if (r == 1)
-		r = look_at_image(d, name, NULL);
+		r = doctor_check_image(d, name, NULL);
 	if (!r && text)
-		r = look_at_image(d, text, buf_cstr(&id));
+		r = doctor_check_image(d, text, buf_cstr(&id));
 	buf_free(&image);
 	buf_free(&id);
 	return r;
@@ -501,11 +522,11 @@ int cmd_doctor(const struct options *o)
 	if (!r)
 		r = plugins_read(&d.plugins, o);
 	if (!r)
-		r = look_at_engine(&d);
+		r = doctor_check_engine(&d);
 	if (!r)
-		look_at_clients(&d);
+		doctor_check_embedded(&d);
 	if (!r && o->operand_n)
-		r = look_at(&d, o->operand[0]);
+		r = doctor_check_operand(&d, o->operand[0]);
 	if (!r && o->json) {
 		jw_end(&d.w);
 		jw_key(&d.w, "problems");
@@ -514,7 +535,7 @@ int cmd_doctor(const struct options *o)
 		buf_putc(&d.out, '\n');
 	}
 	if (!r)
-		r = out_buf(&d.out);
+		r = out_write_buf(&d.out);
 	buf_free(&d.out);
 	plugins_free(&d.plugins);
 	return r ? r : d.problems ? EXIT_ENVIRONMENT : EXIT_DONE;

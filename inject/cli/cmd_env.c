@@ -25,7 +25,7 @@ struct env {
 	char values[ENV_VARIABLES][STATE_NAME_MAX + 1];
 };
 
-static void env_fill(const struct sandbox *s, struct env *v)
+static void env_fill_values(const struct sandbox *s, struct env *v)
 {
 	struct buf pin = BUF_INIT(ENV_VALUE_MAX);
 	const size_t room = sizeof(v->values[0]);
@@ -45,7 +45,7 @@ static void env_fill(const struct sandbox *s, struct env *v)
 /*
  * Writes values in single quotes; no value contains a quote, which would need escaping.
  */
-static void env_write_shell(const struct env *v, struct buf *out)
+static void env_append_shell(const struct env *v, struct buf *out)
 {
 	for (unsigned i = 0; i < ENV_VARIABLES; i++)
 		if (v->values[i][0])
@@ -54,7 +54,7 @@ static void env_write_shell(const struct env *v, struct buf *out)
 			buf_fmt(out, "unset %s\n", env_names[i]);
 }
 
-static void env_write_json(const struct env *v, struct buf *out)
+static void env_append_json(const struct env *v, struct buf *out)
 {
 	struct jw w;
 
@@ -70,19 +70,19 @@ static void env_write_json(const struct env *v, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static int env_print(const struct options *o, const struct sandbox *s)
+static int env_print_values(const struct options *o, const struct sandbox *s)
 {
 	struct buf out = BUF_SECRET(INJECT_TEXT_MAX);
 	struct env v;
 	int r;
 
-	env_fill(s, &v);
+	env_fill_values(s, &v);
 	if (o->json)
-		env_write_json(&v, &out);
+		env_append_json(&v, &out);
 	else
-		env_write_shell(&v, &out);
+		env_append_shell(&v, &out);
 	explicit_bzero(&v, sizeof(v));
-	r = out_buf(&out);
+	r = out_write_buf(&out);
 	buf_free(&out);
 	return r;
 }
@@ -95,11 +95,11 @@ int cmd_env(const struct options *o)
 
 	if (!r)
 		r = sandbox_open(&e, o->operand[0], &s);
-	if (!r && (!s.port || e.far))
+	if (!r && (!s.port || e.remote))
 		r = out_fail("od-runtime exec, action and cp reach it through the engine",
 			"the sandbox %s has no port on this machine", s.state.name);
 	if (!r)
-		r = env_print(o, &s);
-	state_forget(&s.state);
+		r = env_print_values(o, &s);
+	state_wipe_key(&s.state);
 	return r;
 }

@@ -28,14 +28,14 @@ struct exec {
 	struct terminal terminal;
 };
 
-int exec_check(const struct options *o)
+int exec_check_options(const struct options *o)
 {
 	size_t env = 0, env_file = 0;
 
 	if (o->interactive && o->tty && !o->detach && !isatty(STDIN_FILENO))
 		return out_fail_usage("leave -t out, so that -i takes a pipe or a file",
 			"-i -t needs a terminal, and stdin is none");
-	if ((o->interactive || o->tty) && !o->word_n)
+	if ((o->interactive || o->tty) && !o->argc)
 		return out_fail_usage("as in: od-runtime run -it debian bash",
 			"-i and -t are for a command, and there is none");
 	if (o->command->bit == FOR_RUN && o->detach && (o->interactive || o->tty))
@@ -59,21 +59,21 @@ int exec_check(const struct options *o)
 	return 0;
 }
 
-void exec_limit(const struct options *o)
+void exec_set_limit(const struct options *o)
 {
 	if (o->timeout)
 		stop_set_limit(clock_ms() + o->timeout * 1000 + ANSWER_MS);
 }
 
-static void exec_describe(
+static void exec_init_request(
 	struct exec *x, const struct options *o, const struct settings *settings)
 {
 	const bool starts_sandbox = o->command->bit == FOR_RUN && o->detach;
 	struct process_request *q = &x->request;
 
 	*q = (struct process_request){
-		.argv = o->words,
-		.argv_n = o->word_n,
+		.argv = o->argv,
+		.argv_n = o->argc,
 		.pty = o->tty,
 		.takes_stdin = o->interactive && !o->detach,
 		.detached = o->detach,
@@ -87,10 +87,10 @@ static void exec_describe(
 		q->cwd = o->working_dir;
 		q->user = o->user;
 	}
-	terminal_size(&q->rows, &q->columns);
+	terminal_get_size(&q->rows, &q->columns);
 }
 
-static void exec_open_outputs(struct exec *x)
+static void exec_open_outlets(struct exec *x)
 {
 	static const int fds[ATTACHMENT_OUTPUTS] = {STDOUT_FILENO, STDERR_FILENO};
 
@@ -104,11 +104,11 @@ static void exec_open_outputs(struct exec *x)
 }
 
 /* Bytes that are not UTF-8 have a member of their own. */
-static void exec_write_output(
+static void exec_append_output(
 	struct jw *w, const char *name, const char *name_b64, const struct buf *bytes)
 {
 	struct buf b64 = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
-	bool text = utf8_valid(buf_view(bytes));
+	bool text = utf8_is_valid(buf_view(bytes));
 
 	jw_key(w, text ? name : name_b64);
 	if (!text)
@@ -119,7 +119,7 @@ static void exec_write_output(
 	buf_free(&b64);
 }
 
-static int exec_print_json(const struct exec *x)
+static int exec_print_result(const struct exec *x)
 {
 	const struct attachment_exit *end = &x->attachment.end;
 	struct buf out = BUF_INIT(8 * (size_t)INJECT_REPLY_MAX);
@@ -135,25 +135,25 @@ static int exec_print_json(const struct exec *x)
 		jw_int(&w, end->code);
 		jw_key(&w, "timed_out");
 		jw_bool(&w, end->timed_out);
-		exec_write_output(&w, "stdout", "stdout_base64", &x->text[0]);
-		exec_write_output(&w, "stderr", "stderr_base64", &x->text[1]);
+		exec_append_output(&w, "stdout", "stdout_base64", &x->text[0]);
+		exec_append_output(&w, "stderr", "stderr_base64", &x->text[1]);
 	}
 	jw_end(&w);
-	return out_line_take(&out);
+	return out_write_line(&out);
 }
 
 /* Sets the user's terminal to raw mode, so that the sandbox receives all keys. */
-static int exec_take_terminal(struct exec *x)
+static int exec_set_terminal(struct exec *x)
 {
 	const struct process_request *q = &x->request;
 	int r = q->pty ? stop_watch_size() : 0;
 
 	if (!r && q->pty && q->takes_stdin)
-		r = terminal_raw(&x->terminal);
+		r = terminal_set_raw(&x->terminal);
 	return r ? out_fail("leave -t out", "the terminal: %s", err_text(r)) : 0;
 }
 
-static int exec_timed_out(const struct exec *x)
+static int exec_fail_timeout(const struct exec *x)
 {
 	out_fail("give a longer --timeout, or leave it out",
 		"the command has not ended within --timeout %s, and was killed",
@@ -162,47 +162,47 @@ static int exec_timed_out(const struct exec *x)
 }
 
 /* Removes a process whose kept output takes much memory of the sandbox. */
-static void exec_clean_up(struct exec *x, const struct sandbox *s, int r)
+static void exec_clean_process(struct exec *x, const struct sandbox *s, int r)
 {
 	const struct attachment *a = &x->attachment;
 
 	if (r == -EPIPE || (r == 0 && a->leave_signal && clock_ms() >= a->leave_at))
 		process_discard(s, a->id);
 	else if (r == 0 && a->got[0] + a->got[1] >= PROCESS_FORGET_MIN)
-		process_forget(s, a->id);
+		process_remove_exited(s, a->id);
 }
 
-static int exec_run(struct exec *x, const struct sandbox *s)
+static int exec_run_process(struct exec *x, const struct sandbox *s)
 {
 	struct attachment *a = &x->attachment;
 	int r = attachment_start(a, s, &x->request);
 
 	if (r || x->request.detached)
 		return r;
-	r = exec_take_terminal(x);
+	r = exec_set_terminal(x);
 	if (!r)
 		r = attachment_run(a);
 	terminal_restore(&x->terminal);
-	exec_clean_up(x, s, r);
+	exec_clean_process(x, s, r);
 	/* As the exit code of a command that itself writes to a closed pipe. */
 	if (r == -EPIPE)
 		return 128 + SIGPIPE;
 	return r;
 }
 
-int exec_words(
+int exec_run_argv(
 	const struct options *o, const struct settings *settings, const struct sandbox *s)
 {
 	struct exec x = {.options = o};
 	int r;
 
-	exec_describe(&x, o, settings);
-	exec_open_outputs(&x);
-	r = exec_run(&x, s);
+	exec_init_request(&x, o, settings);
+	exec_open_outlets(&x);
+	r = exec_run_process(&x, s);
 	if (!r && o->json)
-		r = exec_print_json(&x);
+		r = exec_print_result(&x);
 	if (!r && x.attachment.end.timed_out)
-		r = exec_timed_out(&x);
+		r = exec_fail_timeout(&x);
 	else if (!r)
 		r = x.attachment.end.code;
 	attachment_close(&x.attachment);
@@ -218,16 +218,17 @@ int cmd_exec(const struct options *o)
 	struct settings settings = {0};
 	struct sandbox s = {0};
 	struct engine e;
-	int r = exec_check(o);
+	int r = exec_check_options(o);
 
-	exec_limit(o);
+	exec_set_limit(o);
 	if (!r)
 		r = settings_read(&settings, o);
 	if (!r)
 		r = sandbox_open_quick(&e, o->host, o->operand[0], &s);
 	if (!r)
-		r = o->session ? exec_session(o, &s) : exec_words(o, &settings, &s);
-	state_forget(&s.state);
+		r = o->session ? exec_run_session(o, &s)
+			       : exec_run_argv(o, &settings, &s);
+	state_wipe_key(&s.state);
 	settings_free(&settings);
 	return r;
 }

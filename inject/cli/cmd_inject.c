@@ -9,77 +9,78 @@
 #include "inject/image/image.h"
 #include "inject/image/plan.h"
 #include "inject/image/probe.h"
+#include "inject/sandbox/injection.h"
 #include "inject/sandbox/leftovers.h"
 #include "inject/sandbox/sandbox.h"
 #include "inject/sandbox/sandbox_info.h"
 #include "inject/sandbox/tunnel.h"
-#include "inject/sandbox/via.h"
 #include "limits.h"
 
 #include <stdio.h>
 
 enum { PAUSE_MS = 20 };
 
-struct guest {
+struct inject_job {
 	const struct options *options;
 	const struct engine *engine;
 	struct sandbox sandbox;
 	char key_hash[SHA256_HEX + 1];
 	char exec[STATE_ID_MAX + 1];
 	struct program client, busybox;
-	struct reply about; /* the engine's description of the container */
-	struct doc doc;
+	struct reply description; /* the engine's description of the container */
+	struct json_doc doc;
 };
 
-static bool take(char *out, size_t room, struct str s)
+static bool inject_copy_str(char *out, size_t room, struct str s)
 {
 	snprintf(out, room, "%.*s", STR_ARG(s));
 	return s.n < room && strlen(out) == s.n;
 }
 
 /* Finds the container, which must run and must not be a sandbox. */
-static int find(struct guest *g, const char *name)
+static int inject_find_container(struct inject_job *g, const char *name)
 {
 	struct json_val root, state;
 	struct str known, id;
-	int r = engine_ask(g->engine, &g->about, "GET", (struct str){0},
+	int r = engine_request(g->engine, &g->description, "GET", (struct str){0},
 		"/containers/%s/json", name);
 
 	if (r)
 		return r;
-	if (g->about.status == 404)
+	if (g->description.status == 404)
 		return out_fail("the engine's own tools list them",
 			"there is no container %s", name);
-	if (g->about.status != 200)
-		return engine_refused(&g->about, NULL, "asking for %s", name);
-	r = doc_parse(&g->doc, buf_view(&g->about.body));
+	if (g->description.status != 200)
+		return engine_fail_reply(&g->description, NULL, "asking for %s", name);
+	r = json_doc_parse(&g->doc, buf_view(&g->description.body));
 	if (r)
 		return out_fail(
 			ENGINE_NEXT, "the engine's description of %s is no JSON", name);
-	root = doc_root(&g->doc);
+	root = json_doc_root(&g->doc);
 	state = json_get(root, "State");
-	known = doc_str(&g->doc, json_get(root, "Name"));
-	id = doc_str(&g->doc, json_get(root, "Id"));
+	known = json_doc_str(&g->doc, json_get(root, "Name"));
+	id = json_doc_str(&g->doc, json_get(root, "Id"));
 	if (str_starts(known, STR("/")))
 		known = str_skip(known, 1);
 	if (!state_is_name(known) || !state_is_name(id) ||
-		!take(g->sandbox.state.name, STATE_NAME_MAX + 1, known) ||
-		!take(g->sandbox.state.id, STATE_ID_MAX + 1, id))
+		!inject_copy_str(g->sandbox.state.name, STATE_NAME_MAX + 1, known) ||
+		!inject_copy_str(g->sandbox.state.id, STATE_ID_MAX + 1, id))
 		return out_fail(ENGINE_NEXT,
 			"the engine's description of %s is not understood", name);
-	if (!doc_true(json_get(state, "Running")) || doc_true(json_get(state, "Paused")))
+	if (!json_doc_is_true(json_get(state, "Running")) ||
+		json_doc_is_true(json_get(state, "Paused")))
 		return out_fail("start it first; or make a sandbox of its image with run",
 			"the container %s does not run", name);
 	return 0;
 }
 
-static int check_free(struct guest *g)
+static int inject_check_origin(struct inject_job *g)
 {
-	struct json_val root = doc_root(&g->doc);
+	struct json_val root = json_doc_root(&g->doc);
 	const struct sandbox_identity identity = {
 		.name = str_c(g->sandbox.state.name),
 		.id = str_c(g->sandbox.state.id),
-		.image = doc_str(&g->doc, json_get(root, "Image")),
+		.image = json_doc_str(&g->doc, json_get(root, "Image")),
 		.labels = json_get(json_get(root, "Config"), "Labels"),
 	};
 	struct sandbox old = {.engine = g->engine};
@@ -96,16 +97,16 @@ static int check_free(struct guest *g)
 		return out_fail("od-runtime exec works in it",
 			"the container %s is a sandbox already", g->sandbox.state.name);
 	old.state = g->sandbox.state;
-	if (origin == SANDBOX_INJECTED && sandbox_alive(&old, INJECT_ALIVE_MS) == 0)
+	if (origin == SANDBOX_INJECTED && sandbox_check_alive(&old, INJECT_ALIVE_MS) == 0)
 		return out_fail("od-runtime exec works in it",
 			"the client runs in %s already", g->sandbox.state.name);
 	return 0;
 }
 
 /* Finds the client for the container's architecture; its image may be deleted already. */
-static int find_client(struct guest *g)
+static int inject_find_client(struct inject_job *g)
 {
-	struct str id = doc_str(&g->doc, json_get(doc_root(&g->doc), "Image"));
+	struct str id = json_doc_str(&g->doc, json_get(json_doc_root(&g->doc), "Image"));
 	struct buf name = BUF_INIT(256);
 	struct image im = {0};
 	const char *image;
@@ -127,12 +128,12 @@ static int find_client(struct guest *g)
 	return r;
 }
 
-static int put(struct guest *g)
+static int inject_copy_files(struct inject_job *g)
 {
 	const char *id = g->sandbox.state.id, *name = g->sandbox.state.name;
 	struct client_files files = {
 		.client = buf_view(&g->client.bytes),
-		.plugins_program = program_plugins(&g->client),
+		.plugins_program = program_plugins_bytes(&g->client),
 	};
 	struct probe seen;
 	struct reply reply;
@@ -156,19 +157,19 @@ static int put(struct guest *g)
 	}
 	r = client_files_put(g->engine, id, &files, &reply);
 	if (!r && reply.status != 200)
-		r = engine_refused(&reply,
+		r = engine_fail_reply(&reply,
 			"if its files cannot be changed, make a sandbox of its image",
 			"putting the client into %s", name);
 	reply_free(&reply);
 	return r;
 }
 
-static void write_serve(void *arg, struct jw *w)
+static void inject_write_args(void *arg, struct jw *w)
 {
-	struct guest *g = arg;
+	struct inject_job *g = arg;
 	const struct options *o = g->options;
-	struct str dir = doc_str(
-		&g->doc, json_get(json_get(doc_root(&g->doc), "Config"), "WorkingDir"));
+	struct str dir = json_doc_str(&g->doc,
+		json_get(json_get(json_doc_root(&g->doc), "Config"), "WorkingDir"));
 	char number[24];
 
 	snprintf(number, sizeof(number), "%u", g->sandbox.inside);
@@ -192,56 +193,56 @@ static void write_serve(void *arg, struct jw *w)
 	}
 }
 
-static int start(struct guest *g)
+static int inject_start_client(struct inject_job *g)
 {
 	const struct sandbox *s = &g->sandbox;
 	const struct str body = STR("{\"Detach\":true,\"Tty\":false}");
 	struct reply reply;
-	int r = tunnel_exec(g->engine, s->state.id, g->options->user, false, write_serve,
-		g, &reply, g->exec, sizeof(g->exec));
+	int r = tunnel_exec(g->engine, s->state.id, g->options->user, false,
+		inject_write_args, g, &reply, g->exec, sizeof(g->exec));
 
 	if (!r && !g->exec[0])
-		r = engine_refused(
+		r = engine_fail_reply(
 			&reply, NULL, "executing the client in %s", s->state.name);
 	reply_free(&reply);
 	if (r)
 		return r;
-	r = engine_ask(g->engine, &reply, "POST", body, "/exec/%s/start", g->exec);
+	r = engine_request(g->engine, &reply, "POST", body, "/exec/%s/start", g->exec);
 	if (!r && reply.status != 200)
-		r = engine_refused(
+		r = engine_fail_reply(
 			&reply, NULL, "starting the client in %s", s->state.name);
 	reply_free(&reply);
 	return r;
 }
 
 /* The exit code of the client, or -1 while it runs or if it is unknown. */
-static int ended(struct guest *g)
+static int inject_read_exit_code(struct inject_job *g)
 {
 	struct reply reply;
-	struct doc d;
+	struct json_doc d;
 	int code = -1;
 
-	if (engine_tidy(g->engine, &reply, "GET", "/exec/%s/json", g->exec) == 0 &&
-		doc_parse(&d, buf_view(&reply.body)) == 0) {
-		struct json_val root = doc_root(&d);
+	if (engine_cleanup(g->engine, &reply, "GET", "/exec/%s/json", g->exec) == 0 &&
+		json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		struct json_val root = json_doc_root(&d);
 
 		if (json_type(json_get(root, "Running")) &&
-			!doc_true(json_get(root, "Running")))
-			code = (int)doc_int(json_get(root, "ExitCode"), -1);
-		doc_free(&d);
+			!json_doc_is_true(json_get(root, "Running")))
+			code = (int)json_doc_int(json_get(root, "ExitCode"), -1);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	return code;
 }
 
-static int wait_ready(struct guest *g)
+static int inject_wait_ready(struct inject_job *g)
 {
 	uint64_t deadline = clock_ms() + g->options->timeout_start * 1000;
 	const char *name = g->sandbox.state.name;
 	int r;
 
-	while ((r = sandbox_alive(&g->sandbox, INJECT_ALIVE_MS)) == 1) {
-		int code = ended(g);
+	while ((r = sandbox_check_alive(&g->sandbox, INJECT_ALIVE_MS)) == 1) {
+		int code = inject_read_exit_code(g);
 
 		if (code >= 0)
 			return out_fail("another program may have its port: --port N",
@@ -257,24 +258,24 @@ static int wait_ready(struct guest *g)
 	return r;
 }
 
-static int inject(struct guest *g)
+static int inject_run(struct inject_job *g)
 {
 	const struct options *o = g->options;
 	struct sandbox *s = &g->sandbox;
-	int r = find(g, o->operand[0]);
+	int r = inject_find_container(g, o->operand[0]);
 
 	if (!r)
-		r = check_free(g);
+		r = inject_check_origin(g);
 	if (!r)
-		r = find_client(g);
+		r = inject_find_client(g);
 	if (!r)
-		r = put(g);
+		r = inject_copy_files(g);
 	s->engine = g->engine;
 	s->inside = o->port ? (uint16_t)o->port : SANDBOX_PORT;
 	s->state.port = s->inside;
 	snprintf(s->state.engine, sizeof(s->state.engine), "%s", g->engine->path);
 	if (!r)
-		s->port = sandbox_published(&g->doc, s->inside);
+		s->port = sandbox_published_port(&g->doc, s->inside);
 	if (!r)
 		r = state_make_key(&s->state, g->key_hash);
 	/*
@@ -284,30 +285,30 @@ static int inject(struct guest *g)
 	if (!r)
 		r = state_save(&s->state);
 	if (!r) {
-		r = start(g);
+		r = inject_start_client(g);
 		if (r)
 			state_remove(s->state.name);
 	}
 	if (!r)
-		r = wait_ready(g);
+		r = inject_wait_ready(g);
 	return r ? r : sandbox_info_print(g->engine, &s->state, o->json, NULL, NULL);
 }
 
 int cmd_inject(const struct options *o)
 {
 	struct engine e;
-	struct guest g = {.options = o, .engine = &e};
+	struct inject_job g = {.options = o, .engine = &e};
 	int r = engine_open(&e, o->host);
 
-	reply_init(&g.about);
+	reply_init(&g.description);
 	if (!r)
-		leftovers_collect(&e, LEFTOVERS_OF_RUN);
+		leftovers_collect(&e, LEFTOVERS_CONTAINERS);
 	if (!r)
-		r = inject(&g);
-	state_forget(&g.sandbox.state);
+		r = inject_run(&g);
+	state_wipe_key(&g.sandbox.state);
 	program_free(&g.client);
 	program_free(&g.busybox);
-	doc_free(&g.doc);
-	reply_free(&g.about);
+	json_doc_free(&g.doc);
+	reply_free(&g.description);
 	return r;
 }

@@ -10,7 +10,7 @@
 
 enum { INDENT = 4 };
 
-static void inspect_begin_line(struct buf *out, size_t depth)
+static void cmd_inspect_begin_line(struct buf *out, size_t depth)
 {
 	buf_putc(out, '\n');
 	for (size_t i = 0; i < depth * INDENT; i++)
@@ -18,7 +18,7 @@ static void inspect_begin_line(struct buf *out, size_t depth)
 }
 
 /* Indents JSON without blanks for people; [] and {} stay together. */
-static void inspect_indent(struct str json, struct buf *out)
+static void cmd_inspect_indent_json(struct str json, struct buf *out)
 {
 	bool text = false;
 	size_t depth = 0;
@@ -27,7 +27,7 @@ static void inspect_indent(struct str json, struct buf *out)
 		char c = json.p[i], next = i + 1 < json.n ? json.p[i + 1] : '\0';
 
 		if (!text && (c == ']' || c == '}') && json.p[i - 1] != c - 2)
-			inspect_begin_line(out, --depth);
+			cmd_inspect_begin_line(out, --depth);
 		buf_putc(out, c);
 		if (c == '"')
 			text = !text;
@@ -38,35 +38,35 @@ static void inspect_indent(struct str json, struct buf *out)
 		else if (c == ':')
 			buf_putc(out, ' ');
 		else if (c == ',')
-			inspect_begin_line(out, depth);
+			cmd_inspect_begin_line(out, depth);
 		else if ((c == '[' || c == '{') && next != c + 2)
-			inspect_begin_line(out, ++depth);
+			cmd_inspect_begin_line(out, ++depth);
 	}
 }
 
-static int inspect_print(const struct options *o, struct str json)
+static int cmd_inspect_print(const struct options *o, struct str json)
 {
 	struct buf out = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
 
 	if (o->json)
 		buf_str(&out, json);
 	else
-		inspect_indent(json, &out);
-	return out_line_take(&out);
+		cmd_inspect_indent_json(json, &out);
+	return out_write_line(&out);
 }
 
-static int inspect_one(const struct engine *e, const char *name, struct jw *all)
+static int cmd_inspect_sandbox(const struct engine *e, const char *name, struct jw *all)
 {
 	struct buf json = BUF_INIT(INJECT_REPLY_MAX);
 	struct sandbox s;
 	struct jw w;
-	int r = sandbox_need(e, name, &s);
+	int r = sandbox_require(e, name, &s);
 
 	if (r)
 		return r;
 	jw_init(&w, &json);
 	jw_object(&w);
-	r = sandbox_info_ask(e, s.state.id, SANDBOX_MEMBERS_INSPECT, &w);
+	r = sandbox_info_request(e, s.state.id, SANDBOX_MEMBERS_INSPECT, &w);
 	jw_end(&w);
 	r = r ? r : json.err;
 	if (!r)
@@ -88,11 +88,11 @@ int cmd_inspect(const struct options *o)
 	jw_init(&w, &json);
 	jw_array(&w);
 	for (size_t i = 0; i < o->operand_n && r != -EINTR && r != -ENOMEM; i++) {
-		r = inspect_one(&e, o->operand[i], &w);
+		r = cmd_inspect_sandbox(&e, o->operand[i], &w);
 		first = first ? first : r;
 	}
 	jw_end(&w);
-	r = json.err ? json.err : inspect_print(o, buf_view(&json));
+	r = json.err ? json.err : cmd_inspect_print(o, buf_view(&json));
 	buf_free(&json);
 	return first ? first : r;
 }

@@ -29,7 +29,7 @@ struct listen {
 };
 
 /* Without a secret a sandbox can use another's name: an option must allow that. */
-static int listen_load_secret(struct listen *l, const struct options *o)
+static int cmd_listen_load_secret(struct listen *l, const struct options *o)
 {
 	if (o->token && o->no_token)
 		return out_fail_usage("leave one of them out",
@@ -47,7 +47,7 @@ static int listen_load_secret(struct listen *l, const struct options *o)
 	return 0;
 }
 
-static int load_clients(struct listen *l, const char *path)
+static int cmd_listen_load_clients(struct listen *l, const char *path)
 {
 	struct buf text = BUF_INIT(AUTHORITIES_FILE_MAX);
 	struct tls_trust *clients;
@@ -63,7 +63,7 @@ static int load_clients(struct listen *l, const char *path)
 	return r;
 }
 
-static int load_tls(struct listen *l, const struct options *o)
+static int cmd_listen_load_tls(struct listen *l, const struct options *o)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
 	const char *why = "out of memory";
@@ -85,10 +85,10 @@ static int load_tls(struct listen *l, const struct options *o)
 			"--tls-cert %s --tls-key %s: %s", o->tls_cert, o->tls_key, why);
 	buf_free(&chain);
 	buf_free(&key);
-	return r || !o->tls_client_ca ? r : load_clients(l, o->tls_client_ca);
+	return r || !o->tls_client_ca ? r : cmd_listen_load_clients(l, o->tls_client_ca);
 }
 
-static int read_address(struct listen *l, const char *text)
+static int cmd_listen_parse_address(struct listen *l, const char *text)
 {
 	struct str s = str_c(text ? text : "127.0.0.1:8787"), host = s;
 	uint64_t port = 0;
@@ -108,7 +108,7 @@ static int read_address(struct listen *l, const char *text)
 }
 
 /* Raises the limit of descriptors: each sandbox and each request needs a descriptor. */
-static void raise_limit(void)
+static void cmd_listen_raise_limit(void)
 {
 	struct rlimit files;
 
@@ -120,7 +120,7 @@ static void raise_limit(void)
 }
 
 /* The port of the socket, which the system has chosen if port 0 was given. */
-static uint16_t port_of(int fd, uint16_t given)
+static uint16_t cmd_listen_get_port(int fd, uint16_t given)
 {
 	struct sockaddr_in6 a = {0};
 	socklen_t n = sizeof(a);
@@ -130,23 +130,23 @@ static uint16_t port_of(int fd, uint16_t given)
 							      : ntohs(a.sin6_port);
 }
 
-static int announce(const struct listen *l)
+static int cmd_listen_print_url(const struct listen *l)
 {
 	struct buf line = BUF_INIT(256);
 	bool v6 = strchr(l->address, ':');
 
 	buf_fmt(&line, "%s://%s%s%s:%u", l->tls ? "https" : "http", v6 ? "[" : "",
 		l->address, v6 ? "]" : "", l->port);
-	return out_line_take(&line);
+	return out_write_line(&line);
 }
 
-static void on_stop(void *arg, int signo)
+static void cmd_listen_on_stop(void *arg, int signo)
 {
 	(void)signo;
 	loop_stop(arg);
 }
 
-static int open_hub(struct listen *l)
+static int cmd_listen_open_hub(struct listen *l)
 {
 	struct hub_conf conf = {
 		.loop = l->loop,
@@ -160,34 +160,34 @@ static int open_hub(struct listen *l)
 		return out_fail("choose another with --address",
 			"cannot listen on %s port %u: %s", l->address, l->port,
 			err_text(conf.fd));
-	l->port = port_of(conf.fd, l->port);
+	l->port = cmd_listen_get_port(conf.fd, l->port);
 	l->hub = hub_new(&conf, &err);
 	if (!l->hub)
 		return out_fail("choose another with --address", "cannot listen: %s",
 			err_text(err));
-	return announce(l);
+	return cmd_listen_print_url(l);
 }
 
 int cmd_listen(const struct options *o)
 {
 	struct listen l = {.secret = BUF_SECRET(DIAL_TOKEN_MAX)};
-	int err = 0, r = read_address(&l, o->address);
+	int err = 0, r = cmd_listen_parse_address(&l, o->address);
 
 	if (!r)
-		r = load_tls(&l, o);
+		r = cmd_listen_load_tls(&l, o);
 	if (!r)
-		r = listen_load_secret(&l, o);
+		r = cmd_listen_load_secret(&l, o);
 	if (!r) {
-		raise_limit();
+		cmd_listen_raise_limit();
 		l.loop = loop_new(&err);
 		r = err;
 	}
 	if (!r)
-		r = loop_signal(l.loop, SIGTERM, on_stop, l.loop);
+		r = loop_handle_signal(l.loop, SIGTERM, cmd_listen_on_stop, l.loop);
 	if (!r)
-		r = loop_signal(l.loop, SIGINT, on_stop, l.loop);
+		r = loop_handle_signal(l.loop, SIGINT, cmd_listen_on_stop, l.loop);
 	if (!r)
-		r = open_hub(&l);
+		r = cmd_listen_open_hub(&l);
 	if (!r)
 		r = loop_run(l.loop);
 	if (l.hub)

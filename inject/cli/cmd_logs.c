@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "inject/console/out.h"
-#include "inject/engine/tail.h"
+#include "inject/engine/container_log.h"
 #include "inject/options/spec.h"
-#include "inject/sandbox/live.h"
 #include "inject/sandbox/sandbox.h"
+#include "inject/sandbox/terminal_stream.h"
 #include "limits.h"
 
 #include <stdio.h>
@@ -14,13 +14,13 @@
 /*
  * Converts a time option to seconds, such as "1700000000"; without the option out stays.
  */
-static int point(const char *value, const char *name, char *out, size_t room)
+static int logs_parse_time(const char *value, const char *name, char *out, size_t room)
 {
 	int64_t seconds;
 
 	if (!value)
 		return 0;
-	if (spec_time(str_c(value), clock_today_s(), &seconds))
+	if (spec_parse_time(str_c(value), clock_unix_s(), &seconds))
 		return out_fail_usage(
 			"seconds since 1970, or how long ago: 90s, 10m, 2h, 1d",
 			"--%s is '%s', not a time", name, value);
@@ -28,17 +28,17 @@ static int point(const char *value, const char *name, char *out, size_t room)
 	return 0;
 }
 
-static int copy_log(const struct options *o, const struct engine *e, const char *id)
+static int logs_copy_log(const struct options *o, const struct engine *e, const char *id)
 {
 	char since[24] = "", until[24] = "";
 	struct target target;
-	const struct call_request q = {.method = "GET", .target = &target};
-	struct call c;
-	int r = point(o->since, "since", since, sizeof(since));
+	const struct http_client_request q = {.method = "GET", .target = &target};
+	struct http_client c;
+	int r = logs_parse_time(o->since, "since", since, sizeof(since));
 
 	if (!r)
-		r = point(o->until, "until", until, sizeof(until));
-	call_begin(&c, -1, 0, false);
+		r = logs_parse_time(o->until, "until", until, sizeof(until));
+	http_client_begin(&c, -1, 0, false);
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target,
 		"/containers/%s/logs?stdout=1&stderr=1&follow=%d&timestamps=%d", id,
@@ -56,10 +56,10 @@ static int copy_log(const struct options *o, const struct engine *e, const char 
 			"the log driver of the sandbox may keep none, see --log-driver",
 			"the engine does not give the log: status %u", c.head.status);
 	if (!r) {
-		r = tail_copy(&c);
+		r = container_log_copy(&c);
 		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
 	}
-	call_close(&c);
+	http_client_close(&c);
 	target_free(&target);
 	return r;
 }
@@ -71,18 +71,18 @@ int cmd_logs(const struct options *o)
 	int r = engine_open(&e, o->host);
 
 	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
-	return r ? r : copy_log(o, &e, s.state.id);
+		r = sandbox_require(&e, o->operand[0], &s);
+	return r ? r : logs_copy_log(o, &e, s.state.id);
 }
 
 /*
  * Copies output from now on, as docker attach, but without input: the server reads none.
  */
-static int copy_output(const struct engine *e, const struct sandbox *s)
+static int logs_copy_output(const struct engine *e, const struct sandbox *s)
 {
 	struct target target;
-	const struct call_request q = {.method = "POST", .target = &target};
-	struct call c;
+	const struct http_client_request q = {.method = "POST", .target = &target};
+	struct http_client c;
 	int r;
 
 	target_init(&target, ENGINE_TARGET_MAX);
@@ -93,30 +93,30 @@ static int copy_output(const struct engine *e, const struct sandbox *s)
 	if (!r && c.head.status != 200 && c.head.status != 101)
 		r = out_fail(ENGINE_NEXT, "the engine does not attach: status %u",
 			c.head.status);
-	call_limit(&c, 0, 0);
+	http_client_set_limits(&c, 0, 0);
 	if (!r) {
-		r = tail_copy(&c);
+		r = container_log_copy(&c);
 		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
 	}
-	call_close(&c);
+	http_client_close(&c);
 	target_free(&target);
 	return r;
 }
 
 /* Shows a shell session live. */
-static int attach_session(const struct engine *e, const struct options *o)
+static int logs_attach_session(const struct engine *e, const struct options *o)
 {
-	const struct live_conf conf = {
+	const struct terminal_stream_conf conf = {
 		.kind = "session", .session = o->session, .leaves = true};
 	struct sandbox s = {0};
 	int r = sandbox_open(e, o->operand[0], &s);
 
 	if (!r)
-		r = live_run(&s, &conf);
-	if (r == LIVE_NONE)
+		r = terminal_stream_run(&s, &conf);
+	if (r == TERMINAL_STREAM_NONE)
 		r = out_fail("od-runtime update gives it a newer client",
 			"the sandbox %s has no stream", s.state.name);
-	state_forget(&s.state);
+	state_wipe_key(&s.state);
 	return r;
 }
 
@@ -127,11 +127,11 @@ int cmd_attach(const struct options *o)
 	int r = engine_open(&e, o->host);
 
 	if (!r && o->session)
-		return attach_session(&e, o);
+		return logs_attach_session(&e, o);
 	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
+		r = sandbox_require(&e, o->operand[0], &s);
 	if (!r && !s.running)
 		r = out_fail("od-runtime logs shows what it has written",
 			"the sandbox %s does not run", s.state.name);
-	return r ? r : copy_output(&e, &s);
+	return r ? r : logs_copy_output(&e, &s);
 }

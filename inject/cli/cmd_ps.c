@@ -23,7 +23,7 @@ enum {
 /* An answer of the engine. */
 struct ps_list {
 	struct reply reply;
-	struct doc doc;
+	struct json_doc doc;
 };
 
 struct ps {
@@ -37,7 +37,7 @@ struct ps {
 	struct buf rows; /* of struct sandbox_info */
 };
 
-static struct sandbox_info *ps_rows(const struct ps *p, size_t *n)
+static struct sandbox_info *ps_get_rows(const struct ps *p, size_t *n)
 {
 	*n = p->rows.n / sizeof(struct sandbox_info);
 	return (struct sandbox_info *)(void *)p->rows.p;
@@ -47,7 +47,7 @@ static struct sandbox_info *ps_rows(const struct ps *p, size_t *n)
 
 static const char *const filter_keys[] = {"name", "id", "status", "label"};
 
-static int ps_check_filters(const struct options *o)
+static int ps_check_filter_keys(const struct options *o)
 {
 	const char *value;
 	size_t it = 0;
@@ -68,7 +68,8 @@ static int ps_check_filters(const struct options *o)
 }
 
 /* Adds a value of a filter; the values of one key are alternatives to the engine. */
-static void ps_add_value(struct jw *w, const char *key, struct str value, bool *begun)
+static void ps_add_filter_value(
+	struct jw *w, const char *key, struct str value, bool *begun)
 {
 	if (!*begun) {
 		jw_key(w, key);
@@ -78,7 +79,7 @@ static void ps_add_value(struct jw *w, const char *key, struct str value, bool *
 	jw_str(w, value);
 }
 
-static void ps_write_filter(
+static void ps_append_filter(
 	const struct options *o, const char *key, struct jw *w, bool *begun)
 {
 	const char *value;
@@ -88,12 +89,12 @@ static void ps_write_filter(
 		struct str rest = str_c(value);
 
 		if (str_eq(str_cut(&rest, '='), str_c(key)))
-			ps_add_value(w, key, rest, begun);
+			ps_add_filter_value(w, key, rest, begun);
 	}
 }
 
 /* If n is not 0, the ids replace the label of od-runtime and the user's ids. */
-static void ps_write_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1],
+static void ps_append_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1],
 	size_t n, struct buf *out)
 {
 	struct jw w;
@@ -105,11 +106,11 @@ static void ps_write_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX 
 		bool id = strcmp(key, "id") == 0, begun = false;
 
 		if (!n && strcmp(key, "label") == 0)
-			ps_add_value(&w, key, STR("od.sandbox=1"), &begun);
+			ps_add_filter_value(&w, key, STR("od.sandbox=1"), &begun);
 		for (size_t k = 0; id && k < n; k++)
-			ps_add_value(&w, key, str_c(ids[k]), &begun);
+			ps_add_filter_value(&w, key, str_c(ids[k]), &begun);
 		if (!id || !n)
-			ps_write_filter(p->options, key, &w, &begun);
+			ps_append_filter(p->options, key, &w, &begun);
 		if (begun)
 			jw_end(&w);
 	}
@@ -117,7 +118,7 @@ static void ps_write_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX 
 }
 
 /* Whether the user's filters, which may abbreviate ids, include an id. */
-static bool ps_wants_id(const struct options *o, const char *id)
+static bool ps_match_id(const struct options *o, const char *id)
 {
 	const char *value;
 	bool any = false;
@@ -137,12 +138,12 @@ static bool ps_wants_id(const struct options *o, const char *id)
 
 /* --- Lists -------------------------------------------------------------------------- */
 
-static int ps_take_injected(void *arg, const struct state *s)
+static int ps_add_injected(void *arg, const struct state *s)
 {
 	struct ps *p = arg;
 
 	if (!s->port || strcmp(s->engine, p->engine->path) != 0 ||
-		!state_is_name(str_c(s->id)) || !ps_wants_id(p->options, s->id))
+		!state_is_name(str_c(s->id)) || !ps_match_id(p->options, s->id))
 		return 0;
 	if (p->ids_n == PS_INJECTED_MAX) {
 		out_note("od-runtime: only %d containers that inject was used on are "
@@ -154,14 +155,14 @@ static int ps_take_injected(void *arg, const struct state *s)
 	return 0;
 }
 
-static int ps_ask(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_t n,
-	struct reply *reply)
+static int ps_request_list(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1],
+	size_t n, struct reply *reply)
 {
 	struct buf json = BUF_INIT(INJECT_TEXT_MAX);
 	struct target target;
 	int r;
 
-	ps_write_filters(p, ids, n, &json);
+	ps_append_filters(p, ids, n, &json);
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(
 		&target, "/containers/json?all=1&filters=%.*s", STR_ARG(buf_view(&json)));
@@ -169,9 +170,9 @@ static int ps_ask(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_
 	if (r == ERR_LIMIT)
 		r = out_fail_usage("give fewer", "the filters are too long");
 	if (!r)
-		r = engine_ask_at(p->engine, reply, "GET", (struct str){0}, &target);
+		r = engine_request_at(p->engine, reply, "GET", (struct str){0}, &target);
 	if (!r && reply->status != 200)
-		r = engine_refused(
+		r = engine_fail_reply(
 			reply, "look into the engine's log", "listing the sandboxes");
 	buf_free(&json);
 	target_free(&target);
@@ -179,13 +180,13 @@ static int ps_ask(const struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_
 }
 
 /* Injected containers are listed by their ids, also if they have the label. */
-static int ps_take_rows(struct ps *p, struct doc *d, bool by_ids)
+static int ps_add_rows(struct ps *p, struct json_doc *d, bool by_ids)
 {
 	struct sandbox_info info;
 	struct json_val v;
 	int it = 0, r = 0;
 
-	while (r >= 0 && json_next(doc_root(d), &it, NULL, &v)) {
+	while (r >= 0 && json_next(json_doc_root(d), &it, NULL, &v)) {
 		r = sandbox_info_read_row(&p->origins, d, v, &info);
 		if (r || by_ids != (info.origin == SANDBOX_INJECTED))
 			continue;
@@ -195,25 +196,25 @@ static int ps_take_rows(struct ps *p, struct doc *d, bool by_ids)
 	return r < 0 ? r : 0;
 }
 
-static int ps_list(struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_t n)
+static int ps_fetch_list(struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size_t n)
 {
 	struct ps_list *list = &p->lists[p->lists_n++];
 	int r;
 
 	reply_init(&list->reply);
-	r = ps_ask(p, ids, n, &list->reply);
+	r = ps_request_list(p, ids, n, &list->reply);
 	if (r)
 		return r;
-	r = doc_parse(&list->doc, buf_view(&list->reply.body));
+	r = json_doc_parse(&list->doc, buf_view(&list->reply.body));
 	if (r)
 		return r == -ENOMEM ? r
 				    : out_fail("look into the engine's log",
 					      "the engine's list is no JSON");
-	return ps_take_rows(p, &list->doc, n > 0);
+	return ps_add_rows(p, &list->doc, n > 0);
 }
 
 /* Newest first, as in the engine's list. */
-static int ps_compare(const void *a, const void *b)
+static int ps_compare_rows(const void *a, const void *b)
 {
 	const struct sandbox_info *x = a, *y = b;
 
@@ -224,33 +225,33 @@ static int ps_compare(const void *a, const void *b)
 	return memcmp(x->name.p, y->name.p, n);
 }
 
-static int ps_list_all(struct ps *p)
+static int ps_fetch_all(struct ps *p)
 {
 	size_t n;
-	int r = ps_list(p, NULL, 0);
+	int r = ps_fetch_list(p, NULL, 0);
 
 	if (!r)
-		(void)!state_each(ps_take_injected, p);
+		(void)!state_each(ps_add_injected, p);
 	for (size_t i = 0; !r && i < p->ids_n; i += PS_IDS_AT_ONCE)
-		r = ps_list(p, p->ids + i,
+		r = ps_fetch_list(p, p->ids + i,
 			p->ids_n - i < PS_IDS_AT_ONCE ? p->ids_n - i : PS_IDS_AT_ONCE);
 	if (!r && p->rows.n) {
-		struct sandbox_info *rows = ps_rows(p, &n);
+		struct sandbox_info *rows = ps_get_rows(p, &n);
 
-		qsort(rows, n, sizeof(*rows), ps_compare);
+		qsort(rows, n, sizeof(*rows), ps_compare_rows);
 	}
 	return r;
 }
 
 /* --- Output ------------------------------------------------------------------------- */
 
-static void ps_put_port(const struct sandbox_info *info, struct buf *out)
+static void ps_append_port(const struct sandbox_info *info, struct buf *out)
 {
 	if (info->port)
 		buf_fmt(out, "%u", info->port);
 }
 
-static void ps_put_cpu(const struct sandbox_info *info, struct buf *out)
+static void ps_append_cpu(const struct sandbox_info *info, struct buf *out)
 {
 	uint64_t tenths = info->cpu_ns / 100000000;
 
@@ -263,7 +264,7 @@ static void ps_put_cpu(const struct sandbox_info *info, struct buf *out)
 		out_put_age(out, (int64_t)(tenths / 10));
 }
 
-static void ps_put_memory(const struct sandbox_info *info, struct buf *out)
+static void ps_append_memory(const struct sandbox_info *info, struct buf *out)
 {
 	static const char units[] = "KMGT";
 	uint64_t v = info->memory;
@@ -279,7 +280,7 @@ static void ps_put_memory(const struct sandbox_info *info, struct buf *out)
 		(unsigned long long)v % 1024 * 10 / 1024, units[unit]);
 }
 
-static void ps_put_row(
+static void ps_append_row(
 	const struct options *o, const struct sandbox_info *info, struct buf *out)
 {
 	static const struct {
@@ -287,9 +288,9 @@ static void ps_put_row(
 		size_t width;
 		bool measured;
 	} columns[] = {
-		{ps_put_port, 7, false},
-		{ps_put_cpu, 8, true},
-		{ps_put_memory, 10, true},
+		{ps_append_port, 7, false},
+		{ps_append_cpu, 8, true},
+		{ps_append_memory, 10, true},
 	};
 	struct buf text = BUF_INIT(64);
 
@@ -304,15 +305,15 @@ static void ps_put_row(
 		columns[i].put(info, &text);
 		out_put_column(out, buf_view(&text), columns[i].width);
 	}
-	out_put_age(out, clock_today_s() - info->created);
+	out_put_age(out, clock_unix_s() - info->created);
 	buf_putc(out, '\n');
 	buf_free(&text);
 }
 
-static void ps_put_table(const struct ps *p, struct buf *out)
+static void ps_append_table(const struct ps *p, struct buf *out)
 {
 	size_t n;
-	const struct sandbox_info *rows = ps_rows(p, &n);
+	const struct sandbox_info *rows = ps_get_rows(p, &n);
 
 	if (!p->options->quiet)
 		buf_fmt(out,
@@ -328,13 +329,13 @@ static void ps_put_table(const struct ps *p, struct buf *out)
 		if (p->options->quiet)
 			buf_fmt(out, "%.*s\n", STR_ARG(rows[i].name));
 		else
-			ps_put_row(p->options, &rows[i], out);
+			ps_append_row(p->options, &rows[i], out);
 }
 
-static void ps_put_json(const struct ps *p, struct buf *out)
+static void ps_append_json(const struct ps *p, struct buf *out)
 {
 	size_t n;
-	const struct sandbox_info *rows = ps_rows(p, &n);
+	const struct sandbox_info *rows = ps_get_rows(p, &n);
 	struct jw w;
 
 	jw_init(&w, out);
@@ -348,24 +349,24 @@ static void ps_put_json(const struct ps *p, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static int ps_print(const struct ps *p)
+static int ps_print_rows(const struct ps *p)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
 	int r;
 
 	if (p->options->json)
-		ps_put_json(p, &out);
+		ps_append_json(p, &out);
 	else
-		ps_put_table(p, &out);
-	r = out_buf(&out);
+		ps_append_table(p, &out);
+	r = out_write_buf(&out);
 	buf_free(&out);
 	return r;
 }
 
-static void ps_free(struct ps *p)
+static void ps_free_lists(struct ps *p)
 {
 	for (size_t i = 0; i < p->lists_n; i++) {
-		doc_free(&p->lists[i].doc);
+		json_doc_free(&p->lists[i].doc);
 		reply_free(&p->lists[i].reply);
 	}
 	sandbox_origins_free(&p->origins);
@@ -376,7 +377,7 @@ int cmd_ps(const struct options *o)
 {
 	struct engine e;
 	struct ps p = {.options = o, .engine = &e, .rows = BUF_INIT(INJECT_REPLY_MAX)};
-	int r = ps_check_filters(o);
+	int r = ps_check_filter_keys(o);
 	size_t n;
 
 	if (!r)
@@ -384,14 +385,14 @@ int cmd_ps(const struct options *o)
 	if (r)
 		return r;
 	sandbox_origins_init(&p.origins, &e);
-	r = ps_list_all(&p);
+	r = ps_fetch_all(&p);
 	if (!r && !o->quiet && !o->no_stats) {
-		struct sandbox_info *rows = ps_rows(&p, &n);
+		struct sandbox_info *rows = ps_get_rows(&p, &n);
 
 		r = sandbox_usage_measure(&e, rows, n, o->stats);
 	}
 	if (!r)
-		r = ps_print(&p);
-	ps_free(&p);
+		r = ps_print_rows(&p);
+	ps_free_lists(&p);
 	return r;
 }

@@ -13,13 +13,13 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void run_put_timings(void *arg, struct jw *w)
+static void run_append_timings(void *arg, struct jw *w)
 {
 	jw_key(w, "timings");
-	timing_json(arg, w);
+	timing_write_json(arg, w);
 }
 
-static int check_entrypoint(const struct options *o, struct image *base)
+static int run_check_entrypoint(const struct options *o, struct image *base)
 {
 	size_t n = 0;
 	int r = 0;
@@ -37,7 +37,7 @@ static int check_entrypoint(const struct options *o, struct image *base)
 }
 
 /* Starts a sandbox of the planned image. */
-static int launch(const struct settings *settings, const struct connect *connect,
+static int run_launch_plan(const struct settings *settings, const struct connect *connect,
 	struct plan *p, struct timing *t, struct sandbox *s)
 {
 	const struct options *o = settings->options;
@@ -52,10 +52,10 @@ static int launch(const struct settings *settings, const struct connect *connect
 		/*
 		 * With an attached command this process removes the sandbox at its end.
 		 */
-		.auto_remove = o->remove && (!o->word_n || o->detach),
-		.bound = o->word_n ? o->remove && !o->detach : o->command->bit == FOR_MCP,
+		.auto_remove = o->remove && (!o->argc || o->detach),
+		.bound = o->argc ? o->remove && !o->detach : o->command->bit == FOR_MCP,
 	};
-	struct via via = {
+	struct injection via = {
 		.engine = p->engine,
 		.options = o,
 		.client = &p->client,
@@ -65,22 +65,23 @@ static int launch(const struct settings *settings, const struct connect *connect
 	};
 	int r;
 
-	r = check_entrypoint(o, p->base);
+	r = run_check_entrypoint(o, p->base);
 	if (r)
 		return r;
 	if (p->kind == PLAN_BASE)
-		l.via = &via;
+		l.injection = &via;
 	if (o->working_dir)
 		buf_puts(&dir, o->working_dir);
 	else
 		buf_str(&dir,
-			doc_str(&p->base->doc, json_get(p->base->config, "WorkingDir")));
+			json_doc_str(
+				&p->base->doc, json_get(p->base->config, "WorkingDir")));
 	if (!dir.n)
 		buf_putc(&dir, '/');
 	l.working_dir = buf_cstr(&dir);
 	r = l.image && l.working_dir ? launch_run(&l, t, s) : ERR_LIMIT;
 	buf_free(&dir);
-	via_free(&via);
+	injection_free(&via);
 	return r;
 }
 
@@ -88,19 +89,19 @@ static int launch(const struct settings *settings, const struct connect *connect
  * The printed data is read before the command starts: with --rm, the sandbox may be gone
  * as soon as the command has started.
  */
-static int run_detached(const struct options *o, struct plan *p, struct timing *timings,
-	const struct sandbox *s)
+static int run_exec_detached(const struct options *o, struct plan *p,
+	struct timing *timings, const struct sandbox *s)
 {
 	struct buf line = BUF_INIT(INJECT_TEXT_MAX);
 	struct options plain = *o;
 	int r = sandbox_info_render(
-		p->engine, &s->state, o->json, run_put_timings, timings, &line);
+		p->engine, &s->state, o->json, run_append_timings, timings, &line);
 
 	plain.json = false;
 	if (!r)
-		r = exec_words(&plain, NULL, s);
+		r = exec_run_argv(&plain, NULL, s);
 	if (!r)
-		return out_line_take(&line);
+		return out_write_line(&line);
 	buf_free(&line);
 	if (o->remove)
 		sandbox_remove(p->engine, &s->state);
@@ -112,59 +113,59 @@ static int run_detached(const struct options *o, struct plan *p, struct timing *
 }
 
 /* The sandbox is ready: prints that, or executes the command in it. */
-static int use(const struct options *o, struct plan *p, const struct timing *t,
+static int run_on_ready(const struct options *o, struct plan *p, const struct timing *t,
 	const struct sandbox *s)
 {
 	struct timing timings = *t;
 	int r;
 
-	if (!o->word_n)
+	if (!o->argc)
 		return sandbox_info_print(
-			p->engine, &s->state, o->json, run_put_timings, &timings);
+			p->engine, &s->state, o->json, run_append_timings, &timings);
 	if (o->detach)
-		return run_detached(o, p, &timings, s);
+		return run_exec_detached(o, p, &timings, s);
 	if (!o->remove)
 		out_note("sandbox %s", s->state.name);
-	exec_limit(o);
-	r = exec_words(o, NULL, s);
+	exec_set_limit(o);
+	r = exec_run_argv(o, NULL, s);
 	if (o->remove)
 		sandbox_remove(p->engine, &s->state);
 	return r;
 }
 
 /* In development the client is put into the container, so that update can replace it. */
-static struct options in_development(const struct options *o)
+static struct options run_set_development(const struct options *o)
 {
 	struct options with = *o;
 
-	if (with.via == VIA_AUTO && plan_in_development())
-		with.via = VIA_PUT;
+	if (with.via == INJECTION_AUTO && plan_is_development())
+		with.via = INJECTION_PUT;
 	return with;
 }
 
 /* Called with a sandbox that is ready. */
-typedef int use_fn(const struct options *o, struct plan *p, const struct timing *t,
+typedef int run_ready_fn(const struct options *o, struct plan *p, const struct timing *t,
 	const struct sandbox *s);
 
-static int run(const struct options *given, use_fn *then)
+static int run_start_sandbox(const struct options *given, run_ready_fn *then)
 {
-	const struct options with = in_development(given), *o = &with;
+	const struct options with = run_set_development(given), *o = &with;
 	struct settings settings = {0};
 	struct connect connect = {0};
 	struct sandbox s = {0};
 	struct plan p = {0};
 	struct engine e;
 	struct timing t;
-	bool image = via_makes_image(o->via) || plan_needs_image(o);
+	bool image = injection_makes_image(o->via) || plan_needs_image(o);
 	int r;
 
-	if (image && !via_makes_image(o->via) && given->via != VIA_AUTO)
+	if (image && !injection_makes_image(o->via) && given->via != INJECTION_AUTO)
 		return out_fail_usage("leave --via out",
 			"extra dependencies and plugins are in an image, which --via %s "
 			"does not make",
-			via_word(o->via));
+			injection_method_name(o->via));
 	timing_start(&t);
-	r = exec_check(o);
+	r = exec_check_options(o);
 	if (!r)
 		r = settings_read(&settings, o);
 	if (!r)
@@ -173,27 +174,27 @@ static int run(const struct options *given, use_fn *then)
 		r = engine_open(&e, o->host);
 	if (!r)
 		r = settings_check_engine(&settings, e.minor, e.podman);
-	if (!r && e.far && o->tls)
+	if (!r && e.remote && o->tls)
 		r = out_fail_usage("leave --tls out",
 			"the engine at %s is reached over TLS already, and carries what "
 			"goes to the sandbox",
 			e.path);
 	if (!r)
-		leftovers_collect(&e, LEFTOVERS_OF_RUN);
+		leftovers_collect(&e, LEFTOVERS_CONTAINERS);
 	if (!r)
 		r = image ? plan_make(&p, &e, o, o->operand[0])
-			  : plan_base(&p, &e, o, o->operand[0]);
-	timing_step(&t, "resolve");
+			  : plan_make_base(&p, &e, o, o->operand[0]);
+	timing_end_step(&t, "resolve");
 	if (!r && image)
 		r = build_run(&p);
-	timing_step(&t, "build");
+	timing_end_step(&t, "build");
 	if (!r)
-		r = launch(&settings, &connect, &p, &t, &s);
+		r = run_launch_plan(&settings, &connect, &p, &t, &s);
 	if (!r && o->timings)
 		timing_print(&t);
 	if (!r)
 		r = then(o, &p, &t, &s);
-	state_forget(&s.state);
+	state_wipe_key(&s.state);
 	plan_free(&p);
 	settings_free(&settings);
 	connect_free(&connect);
@@ -202,12 +203,12 @@ static int run(const struct options *given, use_fn *then)
 
 int cmd_run(const struct options *given)
 {
-	return run(given, use);
+	return run_start_sandbox(given, run_on_ready);
 }
 
 /* --- mcp -------------------------------------------------------------------------- */
 
-static int serve_mcp(const struct options *o, struct plan *p, const struct timing *t,
+static int run_serve_mcp(const struct options *o, struct plan *p, const struct timing *t,
 	const struct sandbox *s)
 {
 	int r;
@@ -215,7 +216,7 @@ static int serve_mcp(const struct options *o, struct plan *p, const struct timin
 	(void)o;
 	(void)t;
 	out_note("sandbox %s", s->state.name);
-	r = mcp_bridge(s);
+	r = bridge_run(s);
 	sandbox_remove(p->engine, &s->state);
 	return r;
 }
@@ -231,15 +232,15 @@ int cmd_mcp(const struct options *o)
 	if (!r)
 		r = state_is_name(str_c(name)) ? sandbox_find(&e, name, &s) : 1;
 	if (r == 1)
-		return run(o, serve_mcp);
-	if (!r && o->own)
+		return run_start_sandbox(o, run_serve_mcp);
+	if (!r && o->specific)
 		r = out_fail_usage("leave it out, or name an image",
-			"--%s is for a new sandbox, and %s is there already", o->own,
+			"--%s is for a new sandbox, and %s is there already", o->specific,
 			name);
 	if (!r)
 		r = sandbox_open(&e, name, &s);
 	if (!r)
-		r = mcp_bridge(&s);
-	state_forget(&s.state);
+		r = bridge_run(&s);
+	state_wipe_key(&s.state);
 	return r;
 }

@@ -1,8 +1,8 @@
 /* Takes a picture of the browser of a sandbox. */
 #include "inject/cli/commands.h"
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
-#include "base/swap.h"
 #include "inject/console/out.h"
 #include "inject/sandbox/sandbox.h"
 #include "limits.h"
@@ -11,16 +11,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int no_terminal(void)
+static int screenshot_fail_terminal(void)
 {
 	return out_fail_usage(
 		"-o FILE, or | or > behind it", "a terminal shows no pictures");
 }
 
 /* Writes the file atomically: a reader never sees a part of the picture. */
-static int write_file(const char *path, struct str png)
+static int screenshot_write_file(const char *path, struct str png)
 {
-	static const struct swap_attr attr = {
+	static const struct atomic_file_attr attr = {
 		.mode = 0644, .uid = (uid_t)-1, .gid = (gid_t)-1};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	char above[FILE_PATH_MAX];
@@ -33,14 +33,15 @@ static int write_file(const char *path, struct str png)
 			"as in --output page.png", "%s is no name of a file", path);
 	r = dir = fd_open(slash ? above : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (r >= 0)
-		r = swap_file(dir, name, &attr, &png, 1, NULL);
+		r = atomic_file_write(dir, name, &attr, &png, 1, NULL);
 	fd_close(&dir);
 	return r ? out_fail("choose another file with --output", "%s: %s", path,
 			   err_text(r))
 		 : 0;
 }
 
-static int save(const struct options *o, const struct sandbox *s, struct str png)
+static int screenshot_save(
+	const struct options *o, const struct sandbox *s, struct str png)
 {
 	static const struct str magic = {"\x89PNG\r\n\x1a\n", 8};
 
@@ -48,12 +49,13 @@ static int save(const struct options *o, const struct sandbox *s, struct str png
 		return out_fail("its client may be of another version",
 			"the sandbox %s answers with something that is no picture",
 			s->state.name);
-	return o->output && strcmp(o->output, "-") != 0 ? write_file(o->output, png)
-							: fd_write_all(1, png.p, png.n);
+	return o->output && strcmp(o->output, "-") != 0
+		? screenshot_write_file(o->output, png)
+		: fd_write_all(1, png.p, png.n);
 }
 
 /* Prints the server's error, and the command that starts a browser. */
-static int no_browser_yet(const struct sandbox *s)
+static int screenshot_fail_browser(const struct sandbox *s)
 {
 	struct buf next = BUF_INIT(INJECT_TEXT_MAX);
 	const char *hint;
@@ -76,21 +78,21 @@ int cmd_screenshot(const struct options *o)
 	int r;
 
 	if ((!o->output || !strcmp(o->output, "-")) && isatty(STDOUT_FILENO))
-		return no_terminal();
+		return screenshot_fail_terminal();
 	r = engine_open(&e, o->host);
 	if (!r)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (r)
 		return r;
-	r = sandbox_ask(&s, "GET", TARGET("/v1/browser/screen"), STR(""),
+	r = sandbox_request(&s, "GET", TARGET("/v1/browser/screen"), STR(""),
 		INJECT_ENGINE_MS, &reply);
 	if (!r && reply.status == 409)
-		r = no_browser_yet(&s);
+		r = screenshot_fail_browser(&s);
 	else if (!r && reply.status != 200)
-		r = sandbox_refused(&s, &reply);
+		r = sandbox_fail_reply(&s, &reply);
 	if (!r)
-		r = save(o, &s, buf_view(&reply.body));
+		r = screenshot_save(o, &s, buf_view(&reply.body));
 	reply_free(&reply);
-	state_forget(&s.state);
+	state_wipe_key(&s.state);
 	return r;
 }

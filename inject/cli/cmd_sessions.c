@@ -10,7 +10,7 @@
 
 /* --- The list ----------------------------------------------------------------------- */
 
-static void sessions_put_row(struct doc *d, struct json_val v, struct buf *out)
+static void sessions_append_row(struct json_doc *d, struct json_val v, struct buf *out)
 {
 	static const struct {
 		const char *member;
@@ -19,20 +19,20 @@ static void sessions_put_row(struct doc *d, struct json_val v, struct buf *out)
 	struct buf age = BUF_INIT(32);
 
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-		out_put_column(out, doc_str(d, json_get(v, columns[i].member)),
+		out_put_column(out, json_doc_str(d, json_get(v, columns[i].member)),
 			columns[i].width);
 	if (json_type(json_get(v, "seconds")) == JSON_NUMBER)
-		out_put_age(&age, doc_int(json_get(v, "seconds"), 0));
+		out_put_age(&age, json_doc_int(json_get(v, "seconds"), 0));
 	out_put_column(out, buf_view(&age), 6);
-	out_put_column(out, doc_str(d, json_get(v, "cwd")), 24);
-	out_put_column(out, doc_str(d, json_get(v, "command")), 0);
+	out_put_column(out, json_doc_str(d, json_get(v, "cwd")), 24);
+	out_put_column(out, json_doc_str(d, json_get(v, "command")), 0);
 	out->n -= out->n > 0;
 	buf_putc(out, '\n');
 	buf_free(&age);
 }
 
 /* Copies the members of the server unchanged. */
-static void sessions_put_json(struct json_val all, struct buf *out)
+static void sessions_append_json(struct json_val all, struct buf *out)
 {
 	struct json_val v;
 	struct jw w;
@@ -46,41 +46,41 @@ static void sessions_put_json(struct json_val all, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static int sessions_print(const struct options *o, struct doc *d)
+static int sessions_print_rows(const struct options *o, struct json_doc *d)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
-	struct json_val all = json_get(doc_root(d), "sessions"), v;
+	struct json_val all = json_get(json_doc_root(d), "sessions"), v;
 	int it = 0, r;
 
 	if (o->json) {
-		sessions_put_json(all, &out);
+		sessions_append_json(all, &out);
 	} else {
 		buf_puts(&out,
 			"NAME            STATE     SINCE CWD                     "
 			"COMMAND\n");
 		while (json_next(all, &it, NULL, &v))
-			sessions_put_row(d, v, &out);
+			sessions_append_row(d, v, &out);
 	}
-	r = out_buf(&out);
+	r = out_write_buf(&out);
 	buf_free(&out);
 	return r;
 }
 
-static int sessions_list(const struct options *o, const struct sandbox *s)
+static int sessions_fetch_list(const struct options *o, const struct sandbox *s)
 {
 	struct reply reply;
-	struct doc d = {0};
-	int r = sandbox_ask(
+	struct json_doc d = {0};
+	int r = sandbox_request(
 		s, "GET", TARGET("/v1/sessions"), STR(""), INJECT_ENGINE_MS, &reply);
 
 	if (!r && reply.status != 200)
-		r = sandbox_refused(s, &reply);
-	if (!r && doc_parse(&d, buf_view(&reply.body)))
+		r = sandbox_fail_reply(s, &reply);
+	if (!r && json_doc_parse(&d, buf_view(&reply.body)))
 		r = out_fail("od-runtime update gives it another client",
 			"the list of sessions of %s is no JSON", s->state.name);
 	if (!r)
-		r = sessions_print(o, &d);
-	doc_free(&d);
+		r = sessions_print_rows(o, &d);
+	json_doc_free(&d);
 	reply_free(&reply);
 	return r;
 }
@@ -88,20 +88,20 @@ static int sessions_list(const struct options *o, const struct sandbox *s)
 /* --- The end of one ----------------------------------------------------------------- */
 
 /* Prints an error line for each process that could not be ended. */
-static int sessions_report_left(struct doc *d)
+static int sessions_report_process(struct json_doc *d)
 {
-	struct json_val left = json_get(doc_root(d), "left"), v;
+	struct json_val left = json_get(json_doc_root(d), "left"), v;
 	int it = 0, r = 0;
 
 	while (json_next(left, &it, NULL, &v)) {
 		struct buf name = BUF_INIT(INJECT_TEXT_MAX),
 			   why = BUF_INIT(INJECT_TEXT_MAX);
 
-		out_clean(&name, doc_str(d, json_get(v, "name")), false);
-		out_clean(&why, doc_str(d, json_get(v, "why")), false);
+		out_clean(&name, json_doc_str(d, json_get(v, "name")), false);
+		out_clean(&why, json_doc_str(d, json_get(v, "why")), false);
 		r = out_fail("od-runtime restart ends all processes of the sandbox",
 			"process %lld (%.*s) could not be ended: %.*s",
-			(long long)doc_int(json_get(v, "pid"), 0),
+			(long long)json_doc_int(json_get(v, "pid"), 0),
 			STR_ARG(buf_view(&name)), STR_ARG(buf_view(&why)));
 		buf_free(&name);
 		buf_free(&why);
@@ -109,11 +109,11 @@ static int sessions_report_left(struct doc *d)
 	return r;
 }
 
-static int sessions_print_end(const struct options *o, struct str body)
+static int sessions_print_result(const struct options *o, struct str body)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
-	struct doc d;
-	int r = doc_parse(&d, body);
+	struct json_doc d;
+	int r = json_doc_parse(&d, body);
 
 	if (r)
 		return out_fail("od-runtime update gives it another client",
@@ -122,14 +122,14 @@ static int sessions_print_end(const struct options *o, struct str body)
 		buf_str(&out, body);
 	else
 		buf_puts(&out, o->end);
-	r = out_line_take(&out);
+	r = out_write_line(&out);
 	if (!r)
-		r = sessions_report_left(&d);
-	doc_free(&d);
+		r = sessions_report_process(&d);
+	json_doc_free(&d);
 	return r;
 }
 
-static int sessions_end(const struct options *o, const struct sandbox *s)
+static int sessions_end_session(const struct options *o, const struct sandbox *s)
 {
 	struct target target;
 	struct reply reply = {0};
@@ -141,7 +141,8 @@ static int sessions_end(const struct options *o, const struct sandbox *s)
 		r = out_fail_usage("od-runtime sessions lists their names",
 			"no session can have the name '%s'", o->end);
 	else
-		r = sandbox_ask(s, "DELETE", &target, STR(""), INJECT_ENGINE_MS, &reply);
+		r = sandbox_request(
+			s, "DELETE", &target, STR(""), INJECT_ENGINE_MS, &reply);
 	target_free(&target);
 	if (!r && reply.status == 404)
 		r = out_fail("od-runtime sessions lists those that are there",
@@ -151,9 +152,9 @@ static int sessions_end(const struct options *o, const struct sandbox *s)
 			"the session %s of %s is being ended already", o->end,
 			s->state.name);
 	else if (!r && reply.status != 200)
-		r = sandbox_refused(s, &reply);
+		r = sandbox_fail_reply(s, &reply);
 	if (!r)
-		r = sessions_print_end(o, buf_view(&reply.body));
+		r = sessions_print_result(o, buf_view(&reply.body));
 	reply_free(&reply);
 	return r;
 }
@@ -167,7 +168,7 @@ int cmd_sessions(const struct options *o)
 	if (!r)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (!r)
-		r = o->end ? sessions_end(o, &s) : sessions_list(o, &s);
-	state_forget(&s.state);
+		r = o->end ? sessions_end_session(o, &s) : sessions_fetch_list(o, &s);
+	state_wipe_key(&s.state);
 	return r;
 }

@@ -12,8 +12,8 @@
 #include "inject/console/terminal.h"
 #include "inject/http/stream.h"
 #include "inject/image/image.h"
-#include "inject/sandbox/live.h"
 #include "inject/sandbox/sandbox.h"
+#include "inject/sandbox/terminal_stream.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -27,21 +27,22 @@ struct session {
 	const struct engine *engine;
 	char id[STATE_ID_MAX + 1]; /* of the exec */
 	bool tty;
-	struct call call;
+	struct http_client call;
 	struct frames frames; /* without a terminal */
-	struct buf typed;     /* input read, not yet sent */
-	bool typed_all;       /* stdin has ended */
+	struct buf input;     /* input read, not yet sent */
+	bool input_ended;     /* stdin has ended */
 	bool sending;         /* a part of the input is not sent */
 	unsigned size_tries;  /* to send the size, which fails until the shell runs */
 	uint64_t size_at;     /* when the next try is due */
 };
 
 /* Copies the arguments of the sandbox's server, from which the client takes the user. */
-static int copy_arguments(const struct engine *e, const struct sandbox *s, struct jw *w)
+static int cmd_shell_copy_args(
+	const struct engine *e, const struct sandbox *s, struct jw *w)
 {
 	struct json_val list, word;
 	struct reply reply;
-	struct doc d;
+	struct json_doc d;
 	int it = 0;
 	char number[8];
 	int r;
@@ -54,23 +55,24 @@ static int copy_arguments(const struct engine *e, const struct sandbox *s, struc
 		jw_cstr(w, "root");
 		return 0;
 	}
-	r = engine_ask(
+	r = engine_request(
 		e, &reply, "GET", (struct str){0}, "/containers/%s/json", s->state.id);
 
-	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body))))
+	if (!r && (reply.status != 200 || json_doc_parse(&d, buf_view(&reply.body))))
 		r = out_fail(
 			ENGINE_NEXT, "the engine does not describe %s", s->state.name);
 	if (!r) {
-		list = json_get(json_get(doc_root(&d), "Config"), "Cmd");
+		list = json_get(json_get(json_doc_root(&d), "Config"), "Cmd");
 		while (json_next(list, &it, NULL, &word))
-			jw_str(w, doc_str(&d, word));
-		doc_free(&d);
+			jw_str(w, json_doc_str(&d, word));
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	return r;
 }
 
-static int write_exec(struct session *x, const struct sandbox *s, struct buf *body)
+static int cmd_shell_write_exec(
+	struct session *x, const struct sandbox *s, struct buf *body)
 {
 	struct jw w;
 	int r;
@@ -92,26 +94,26 @@ static int write_exec(struct session *x, const struct sandbox *s, struct buf *bo
 	jw_array(&w);
 	jw_cstr(&w, IMAGE_CLIENT);
 	jw_cstr(&w, "shell");
-	r = copy_arguments(x->engine, s, &w);
+	r = cmd_shell_copy_args(x->engine, s, &w);
 	jw_end(&w);
 	jw_end(&w);
 	return r ? r : body->err;
 }
 
-static int create(struct session *x, const struct sandbox *s)
+static int cmd_shell_create_exec(struct session *x, const struct sandbox *s)
 {
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
 	struct reply reply;
-	int r = write_exec(x, s, &body);
+	int r = cmd_shell_write_exec(x, s, &body);
 
 	reply_init(&reply);
 	if (!r)
-		r = engine_ask(x->engine, &reply, "POST", buf_view(&body),
+		r = engine_request(x->engine, &reply, "POST", buf_view(&body),
 			"/containers/%s/exec", s->state.id);
 	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "a shell in %s", s->state.name);
+		r = engine_fail_reply(&reply, NULL, "a shell in %s", s->state.name);
 	if (!r)
-		reply_id(&reply, x->id, sizeof(x->id));
+		reply_read_id(&reply, x->id, sizeof(x->id));
 	if (!r && !x->id[0])
 		r = out_fail(ENGINE_NEXT, "the engine made an exec without an id");
 	reply_free(&reply);
@@ -123,12 +125,12 @@ static int create(struct session *x, const struct sandbox *s)
  * Starts the exec. After the head of the answer, the connection carries the shell's
  * bytes.
  */
-static int begin(struct session *x)
+static int cmd_shell_start_exec(struct session *x)
 {
 	struct target target;
 	struct str body = x->tty ? STR("{\"Detach\":false,\"Tty\":true}")
 				 : STR("{\"Detach\":false,\"Tty\":false}");
-	const struct call_request q = {
+	const struct http_client_request q = {
 		.method = "POST",
 		.target = &target,
 		.type = "application/json",
@@ -145,18 +147,18 @@ static int begin(struct session *x)
 		r = out_fail("the client in it may be of another version; run it again",
 			"the engine does not start a shell: status %u",
 			x->call.head.status);
-	call_limit(&x->call, 0, 0);
+	http_client_set_limits(&x->call, 0, 0);
 	return r;
 }
 
-static void tell_size(struct session *x)
+static void cmd_shell_send_size(struct session *x)
 {
 	struct reply reply;
 	unsigned rows, columns;
 
-	terminal_size(&rows, &columns);
+	terminal_get_size(&rows, &columns);
 	/* A failure to set the terminal's size is no reason to end. */
-	if (engine_tidy(x->engine, &reply, "POST", "/exec/%s/resize?h=%u&w=%u", x->id,
+	if (engine_cleanup(x->engine, &reply, "POST", "/exec/%s/resize?h=%u&w=%u", x->id,
 		    rows, columns) == 0 &&
 		reply.status < 400)
 		x->size_tries = 0;
@@ -166,7 +168,7 @@ static void tell_size(struct session *x)
 	reply_free(&reply);
 }
 
-static int show_frames(struct session *x, struct str in)
+static int cmd_shell_print_frames(struct session *x, struct str in)
 {
 	struct str piece;
 	int fd, r;
@@ -180,11 +182,11 @@ static int show_frames(struct session *x, struct str in)
 }
 
 /* Copies the shell's output: 0, 1 at its end, or negative. */
-static int receive(struct session *x)
+static int cmd_shell_receive(struct session *x)
 {
 	do {
 		struct str piece;
-		int r = call_try(&x->call, &piece);
+		int r = http_client_try_read(&x->call, &piece);
 
 		if (r == -EAGAIN)
 			return 0;
@@ -192,97 +194,97 @@ static int receive(struct session *x)
 			return 1;
 		if (r == 1)
 			r = x->tty ? fd_write_all(STDOUT_FILENO, piece.p, piece.n)
-				   : show_frames(x, piece);
+				   : cmd_shell_print_frames(x, piece);
 		if (r)
 			return r;
 	} while (x->call.in.n > x->call.at);
 	return 0;
 }
 
-static int read_typed(struct session *x)
+static int cmd_shell_read_input(struct session *x)
 {
-	char *room = buf_room(&x->typed, 4096);
+	char *room = buf_reserve(&x->input, 4096);
 	ssize_t n = room ? read(STDIN_FILENO, room, 4096) : -1;
 
 	if (!room)
-		return x->typed.err;
+		return x->input.err;
 	if (n > 0)
-		buf_commit(&x->typed, (size_t)n);
+		buf_commit(&x->input, (size_t)n);
 	else if (n == 0 || errno == EIO)
-		x->typed_all = true;
+		x->input_ended = true;
 	else if (errno != EAGAIN && errno != EINTR)
 		return -errno;
 	return 0;
 }
 
-static int send_typed(struct session *x)
+static int cmd_shell_send_input(struct session *x)
 {
-	struct iovec v = {x->typed.p, x->typed.n};
-	ssize_t n = transport_send(&x->call.way, &v, 1);
+	struct iovec v = {x->input.p, x->input.n};
+	ssize_t n = transport_send(&x->call.transport, &v, 1);
 
 	if (n > 0)
-		buf_consume(&x->typed, (size_t)n);
+		buf_consume(&x->input, (size_t)n);
 	if (n >= 0 || n == -EAGAIN)
-		n = transport_flush(&x->call.way);
+		n = transport_flush(&x->call.transport);
 	x->sending = n == 1;
 	/* If the shell has ended, receive() gets the end of the stream. */
 	if (n == -EPIPE || n == -ECONNRESET)
-		buf_reset(&x->typed);
+		buf_reset(&x->input);
 	else if (n < 0 && n != -EAGAIN)
 		return (int)n;
 	return 0;
 }
 
-static int step(struct session *x, bool *half_closed)
+static int cmd_shell_poll(struct session *x, bool *half_closed)
 {
-	bool room = x->typed.n < x->typed.max / 2 && !x->typed_all;
+	bool room = x->input.n < x->input.max / 2 && !x->input_ended;
 	struct pollfd fds[STOP_FDS] = {
-		[1] = {.fd = x->call.way.fd, .events = POLLIN},
+		[1] = {.fd = x->call.transport.fd, .events = POLLIN},
 		[2] = {.fd = room ? STDIN_FILENO : -1, .events = POLLIN},
 	};
 	int r;
 
-	if (x->typed.n || x->sending)
+	if (x->input.n || x->sending)
 		fds[1].events |= POLLOUT;
-	else if (x->typed_all && !*half_closed && !x->tty) {
+	else if (x->input_ended && !*half_closed && !x->tty) {
 		*half_closed = true;
 		/* Also over TLS, whose own close_notify would close both directions. */
-		if (shutdown(x->call.way.fd, SHUT_WR) < 0)
+		if (shutdown(x->call.transport.fd, SHUT_WR) < 0)
 			return -errno;
 	}
 	/* poll does not report bytes that TLS has buffered. */
-	if (transport_pending(&x->call.way))
-		return receive(x);
+	if (transport_pending(&x->call.transport))
+		return cmd_shell_receive(x);
 	r = stop_poll(fds, x->size_tries ? x->size_at : 0, false);
 	if (r < 0)
 		return r;
-	if (stop_resized()) {
+	if (stop_is_resized()) {
 		x->size_tries = SIZE_TRIES;
 		x->size_at = clock_ms();
 	}
 	/* The size is sent however much the shell writes meanwhile. */
 	if (x->size_tries && clock_ms() >= x->size_at)
-		tell_size(x);
+		cmd_shell_send_size(x);
 	r = 0;
 	if (fds[2].revents)
-		r = read_typed(x);
+		r = cmd_shell_read_input(x);
 	if (!r && (fds[1].revents & POLLOUT))
-		r = send_typed(x);
+		r = cmd_shell_send_input(x);
 	if (!r && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)))
-		r = receive(x);
+		r = cmd_shell_receive(x);
 	return r;
 }
 
-static int carry(struct session *x)
+static int cmd_shell_transfer(struct session *x)
 {
 	bool half_closed = false;
 	int r = 0;
 
 	/* poll does not report bytes that came with the head of the answer. */
 	if (x->call.in.n > x->call.at)
-		r = receive(x);
+		r = cmd_shell_receive(x);
 	while (!r)
-		r = step(x, &half_closed);
+		r = cmd_shell_poll(x, &half_closed);
 	return r == 1 ? 0 : r;
 }
 
@@ -290,27 +292,27 @@ static int carry(struct session *x)
  * The engine keeps a shell whose user has disconnected. The two keys end a shell that
  * waits for a command or for a program; if they do not, it ends with the sandbox.
  */
-static void say_goodbye(struct session *x)
+static void cmd_shell_send_eof(struct session *x)
 {
 	static const char interrupt_and_end[] = "\x03\x04";
 
-	buf_reset(&x->typed);
-	buf_puts(&x->typed, interrupt_and_end);
-	if (x->tty && send_typed(x))
-		buf_reset(&x->typed);
+	buf_reset(&x->input);
+	buf_puts(&x->input, interrupt_and_end);
+	if (x->tty && cmd_shell_send_input(x))
+		buf_reset(&x->input);
 }
 
-static int exit_code(const struct session *x)
+static int cmd_shell_read_exit_code(const struct session *x)
 {
 	int64_t code = -1;
 	struct reply reply;
-	struct doc d;
-	int r = engine_ask(
+	struct json_doc d;
+	int r = engine_request(
 		x->engine, &reply, "GET", (struct str){0}, "/exec/%s/json", x->id);
 
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		code = doc_int(json_get(doc_root(&d), "ExitCode"), -1);
-		doc_free(&d);
+	if (!r && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		code = json_doc_int(json_get(json_doc_root(&d), "ExitCode"), -1);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	if (r)
@@ -320,44 +322,44 @@ static int exit_code(const struct session *x)
 			: (int)(code & 255);
 }
 
-static int run(struct session *x)
+static int cmd_shell_run_exec(struct session *x)
 {
 	struct terminal terminal = {.raw = false};
-	int r = begin(x);
+	int r = cmd_shell_start_exec(x);
 
 	if (!r && x->tty) {
 		r = stop_watch_size();
 		if (!r)
-			r = terminal_raw(&terminal);
+			r = terminal_set_raw(&terminal);
 		if (r)
 			r = out_fail("run it from a terminal, or with standard input "
 				     "from a file",
 				"the terminal: %s", err_text(r));
 		x->size_tries = SIZE_TRIES;
 		if (!r)
-			tell_size(x);
+			cmd_shell_send_size(x);
 	}
 	if (!r)
-		r = carry(x);
+		r = cmd_shell_transfer(x);
 	if (r == -EINTR)
-		say_goodbye(x);
+		cmd_shell_send_eof(x);
 	terminal_restore(&terminal);
-	call_close(&x->call);
+	http_client_close(&x->call);
 	if (r == ERR_SYNTAX)
 		r = engine_fail(x->engine, r);
-	return r ? r : exit_code(x);
+	return r ? r : cmd_shell_read_exit_code(x);
 }
 
 /*
  * Uses the sandbox's own stream if possible: a shell that the engine executes outlives
  * its user's connection.
  */
-static int by_stream(struct sandbox *s)
+static int cmd_shell_run_stream(struct sandbox *s)
 {
-	const struct live_conf conf = {.kind = "terminal"};
-	int r = sandbox_key(s);
+	const struct terminal_stream_conf conf = {.kind = "terminal"};
+	int r = sandbox_load_key(s);
 
-	return r ? r < 0 ? r : LIVE_NONE : live_run(s, &conf);
+	return r ? r < 0 ? r : TERMINAL_STREAM_NONE : terminal_stream_run(s, &conf);
 }
 
 int cmd_shell(const struct options *o)
@@ -366,27 +368,27 @@ int cmd_shell(const struct options *o)
 	struct engine e;
 	struct session x = {
 		.engine = &e,
-		.tty = terminal_is_there(),
-		.typed = BUF_INIT(65536),
+		.tty = terminal_is_attached(),
+		.input = BUF_INIT(65536),
 	};
 	int r = engine_open(&e, o->host);
 
-	call_begin(&x.call, -1, 0, false);
+	http_client_begin(&x.call, -1, 0, false);
 	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
+		r = sandbox_require(&e, o->operand[0], &s);
 	if (!r && (!s.running || s.paused))
 		r = out_fail(s.running ? "od-runtime resume lets it go on"
 				       : "od-runtime logs shows why",
 			"the sandbox %s %s", s.state.name,
 			s.running ? "is paused" : "does not run");
 	if (!r)
-		r = x.tty ? by_stream(&s) : LIVE_NONE;
-	if (r == LIVE_NONE)
-		r = create(&x, &s);
+		r = x.tty ? cmd_shell_run_stream(&s) : TERMINAL_STREAM_NONE;
+	if (r == TERMINAL_STREAM_NONE)
+		r = cmd_shell_create_exec(&x, &s);
 	if (!r && x.id[0])
-		r = run(&x);
-	call_close(&x.call);
-	buf_free(&x.typed);
-	state_forget(&s.state);
+		r = cmd_shell_run_exec(&x);
+	http_client_close(&x.call);
+	buf_free(&x.input);
+	state_wipe_key(&s.state);
 	return r;
 }

@@ -12,9 +12,10 @@
 #include <stdio.h>
 
 /* Handles a sandbox and prints its line with print. */
-typedef int each_fn(const struct options *o, const struct engine *e, struct sandbox *s);
+typedef int cmd_stop_fn(
+	const struct options *o, const struct engine *e, struct sandbox *s);
 
-static void begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
+static void cmd_stop_begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
 {
 	jw_init(w, out);
 	jw_object(w);
@@ -22,27 +23,28 @@ static void begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
 	jw_cstr(w, s->state.name);
 }
 
-static int print(const struct options *o, const struct sandbox *s, const char *done)
+static int cmd_stop_print(
+	const struct options *o, const struct sandbox *s, const char *done)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
 
 	if (o->json) {
-		begin_json(s, &w, &out);
+		cmd_stop_begin_json(s, &w, &out);
 		jw_key(&w, done);
 		jw_bool(&w, true);
 		jw_end(&w);
 	} else {
 		buf_puts(&out, s->state.name);
 	}
-	return out_line_take(&out);
+	return out_write_line(&out);
 }
 
 /*
  * Handles a container that od-runtime has not made: it stays unchanged, and rm only
  * removes the record of our client in it.
  */
-static int leave_alone(const struct options *o, const struct sandbox *s)
+static int cmd_stop_handle_injected(const struct options *o, const struct sandbox *s)
 {
 	if (o->command->bit == FOR_START || o->command->bit == FOR_RESTART)
 		return out_fail("use the engine's own tools, such as docker restart, and "
@@ -52,14 +54,14 @@ static int leave_alone(const struct options *o, const struct sandbox *s)
 		return out_fail("use the engine's own tools, such as docker stop",
 			"%s is no container of od-runtime's making", s->state.name);
 	state_remove(s->state.name);
-	return print(o, s, "removed");
+	return cmd_stop_print(o, s, "removed");
 }
 
 /*
  * Handles every operand in order, whatever the result of those before it; the first
  * failure is the result.
  */
-static int each(const struct options *o, each_fn *fn)
+static int cmd_stop_for_each(const struct options *o, cmd_stop_fn *fn)
 {
 	struct engine e;
 	int first, r = engine_open(&e, o->host);
@@ -67,10 +69,10 @@ static int each(const struct options *o, each_fn *fn)
 	first = r;
 	for (size_t i = 0; !r && i < o->operand_n; i++) {
 		struct sandbox s;
-		int own = sandbox_need(&e, o->operand[i], &s);
+		int own = sandbox_require(&e, o->operand[i], &s);
 
 		if (!own && s.injected)
-			own = leave_alone(o, &s);
+			own = cmd_stop_handle_injected(o, &s);
 		else if (!own)
 			own = fn(o, &e, &s);
 		out_step_end();
@@ -83,26 +85,26 @@ static int each(const struct options *o, each_fn *fn)
 }
 
 /* Sends a request whose answer may take ms of silence; 0: no limit. */
-static int ask_slowly(const struct engine *e, const struct target *target, uint32_t ms,
-	struct reply *reply)
+static int cmd_stop_post_target(const struct engine *e, const struct target *target,
+	uint32_t ms, struct reply *reply)
 {
-	const struct call_request q = {.method = "POST", .target = target};
-	struct call c;
+	const struct http_client_request q = {.method = "POST", .target = target};
+	struct http_client c;
 	int r;
 
 	reply_init(reply);
 	r = engine_stream(e, &c, &q, ms);
 	if (!r) {
 		reply->status = c.head.status;
-		r = call_collect(&c, &reply->body);
+		r = http_client_read_all(&c, &reply->body);
 		r = r ? engine_fail(e, r) : 0;
 	}
-	call_close(&c);
+	http_client_close(&c);
 	return r;
 }
 
 /* The time that the engine may be silent until the sandbox has ended; 0: no limit. */
-static uint32_t stop_silence(int seconds)
+static uint32_t cmd_stop_timeout_ms(int seconds)
 {
 	uint64_t ms = (uint64_t)seconds * 1000 + INJECT_ENGINE_MS;
 
@@ -110,7 +112,8 @@ static uint32_t stop_silence(int seconds)
 }
 
 /* Stops a sandbox; the engine answers when it has stopped, which may take long. */
-static int stop(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_stop_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	int seconds = o->has_time ? (int)o->time : s->stop_seconds;
 	struct target target;
@@ -120,23 +123,24 @@ static int stop(const struct options *o, const struct engine *e, struct sandbox 
 	out_step("stopping: %s", s->state.name);
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/stop?t=%d", s->state.id, seconds);
-	r = ask_slowly(e, &target, stop_silence(seconds), &reply);
+	r = cmd_stop_post_target(e, &target, cmd_stop_timeout_ms(seconds), &reply);
 	target_free(&target);
 	/* 304: already stopped; 404: it removed itself meanwhile. */
 	if (!r && reply.status >= 400 && reply.status != 404)
-		r = engine_refused(&reply, NULL, "stopping %s", s->state.name);
+		r = engine_fail_reply(&reply, NULL, "stopping %s", s->state.name);
 	reply_free(&reply);
 	if (!r && s->auto_remove)
 		state_remove(s->state.name);
-	return r ? r : print(o, s, "stopped");
+	return r ? r : cmd_stop_print(o, s, "stopped");
 }
 
 int cmd_stop(const struct options *o)
 {
-	return each(o, stop);
+	return cmd_stop_for_each(o, cmd_stop_sandbox);
 }
 
-static int remove_one(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_rm_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct reply reply;
 	int r;
@@ -144,51 +148,51 @@ static int remove_one(const struct options *o, const struct engine *e, struct sa
 	if (s->running && !o->force)
 		return out_fail(
 			"stop it first, or rm -f", "the sandbox %s runs", s->state.name);
-	r = engine_ask(e, &reply, "DELETE", (struct str){0},
+	r = engine_request(e, &reply, "DELETE", (struct str){0},
 		"/containers/%s?v=1&force=%d", s->state.id, o->force);
 	if (!r && reply.status >= 400 && reply.status != 404)
-		r = engine_refused(&reply, NULL, "removing %s", s->state.name);
+		r = engine_fail_reply(&reply, NULL, "removing %s", s->state.name);
 	reply_free(&reply);
 	if (r)
 		return r;
-	sandbox_forget(e, &s->state);
-	return print(o, s, "removed");
+	sandbox_remove_state(e, &s->state);
+	return cmd_stop_print(o, s, "removed");
 }
 
 int cmd_rm(const struct options *o)
 {
-	return each(o, remove_one);
+	return cmd_stop_for_each(o, cmd_rm_sandbox);
 }
 
-static int stop_take_answer(
+static int cmd_stop_check_reply(
 	int r, struct reply *reply, const struct sandbox *s, const char *doing)
 {
 	if (!r && reply->status >= 400)
-		r = engine_refused(reply, NULL, "%s %s", doing, s->state.name);
+		r = engine_fail_reply(reply, NULL, "%s %s", doing, s->state.name);
 	reply_free(reply);
 	return r;
 }
 
 /* POST /containers/ID/what */
-static int post(const struct engine *e, const struct sandbox *s, const char *what,
-	const char *doing)
+static int cmd_stop_post_action(const struct engine *e, const struct sandbox *s,
+	const char *what, const char *doing)
 {
 	struct reply reply;
-	int r = engine_ask(e, &reply, "POST", (struct str){0}, "/containers/%s/%s",
+	int r = engine_request(e, &reply, "POST", (struct str){0}, "/containers/%s/%s",
 		s->state.id, what);
 
-	return stop_take_answer(r, &reply, s, doing);
+	return cmd_stop_check_reply(r, &reply, s, doing);
 }
 
 /* --- start, restart ----------------------------------------------------------------- */
 
-static int stop_finish_start(
+static int cmd_start_wait_ready(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	int r = sandbox_ready_wait(e, s, o->timeout_start);
 
 	out_step_end();
-	state_forget(&s->state);
+	state_wipe_key(&s->state);
 	return r ? r : sandbox_info_print(e, &s->state, o->json, NULL, NULL);
 }
 
@@ -196,12 +200,12 @@ static int stop_finish_start(
  * Whether the engine's text names the file of p, which exists again; p may be NULL or
  * empty.
  */
-static bool stop_restore_program(
+static bool cmd_start_restore_program(
 	const struct program *p, const char *name, struct str words)
 {
 	char path[FILE_PATH_MAX];
 
-	return p && p->arch && cache_file(p, name, path, sizeof(path)) == 0 &&
+	return p && p->arch && cache_put_file(p, name, path, sizeof(path)) == 0 &&
 		str_find(words, str_c(path)) < words.n;
 }
 
@@ -209,7 +213,7 @@ static bool stop_restore_program(
  * Restores a file of the cache folder that a sandbox mounts, if it was removed. True if
  * the file that is missing, by the engine's answer, was restored.
  */
-static bool stop_restore_file(const struct reply *reply)
+static bool cmd_start_restore_file(const struct reply *reply)
 {
 	struct str words = buf_view(&reply->body);
 	struct program client = {.arch = NULL}, busybox = {.arch = NULL};
@@ -219,9 +223,10 @@ static bool stop_restore_file(const struct reply *reply)
 		return false;
 	if (program_find_client(&client, NULL, STR(""), true) == 0) {
 		(void)!program_find_busybox(&busybox, NULL, client.arch);
-		restored = stop_restore_program(&client, "od-runtime-client", words) ||
-			stop_restore_program(client.plugins, "od-plugins", words) ||
-			stop_restore_program(&busybox, "busybox", words);
+		restored =
+			cmd_start_restore_program(&client, "od-runtime-client", words) ||
+			cmd_start_restore_program(client.plugins, "od-plugins", words) ||
+			cmd_start_restore_program(&busybox, "busybox", words);
 	}
 	program_free(&client);
 	program_free(&busybox);
@@ -229,17 +234,17 @@ static bool stop_restore_file(const struct reply *reply)
 }
 
 /* POST /containers/ID/start, again for each of the three files that may be missing. */
-static int stop_post_start(const struct engine *e, const struct sandbox *s)
+static int cmd_start_post(const struct engine *e, const struct sandbox *s)
 {
 	for (int missing = 0;; missing++) {
 		struct reply reply;
-		int r = engine_ask(e, &reply, "POST", (struct str){0},
+		int r = engine_request(e, &reply, "POST", (struct str){0},
 			"/containers/%s/start", s->state.id);
 		bool again = !r && reply.status >= 400 && missing < 3 &&
-			stop_restore_file(&reply);
+			cmd_start_restore_file(&reply);
 
 		if (!r && !again && reply.status >= 400)
-			r = engine_refused(&reply,
+			r = engine_fail_reply(&reply,
 				"if a file that it was made with is gone, an image of it "
 				"(docker commit) still has its files",
 				"starting %s", s->state.name);
@@ -249,7 +254,8 @@ static int stop_post_start(const struct engine *e, const struct sandbox *s)
 	}
 }
 
-static int start_one(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_start_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	int r = 0;
 
@@ -258,16 +264,17 @@ static int start_one(const struct options *o, const struct engine *e, struct san
 			"the sandbox %s is paused", s->state.name);
 	out_step("starting: %s", s->state.name);
 	if (!s->running)
-		r = stop_post_start(e, s);
-	return r ? r : stop_finish_start(o, e, s);
+		r = cmd_start_post(e, s);
+	return r ? r : cmd_start_wait_ready(o, e, s);
 }
 
 int cmd_start(const struct options *o)
 {
-	return each(o, start_one);
+	return cmd_stop_for_each(o, cmd_start_sandbox);
 }
 
-static int restart_one(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_restart_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct target target;
 	struct reply reply;
@@ -277,81 +284,86 @@ static int restart_one(const struct options *o, const struct engine *e, struct s
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/restart?t=%llu", s->state.id,
 		(unsigned long long)o->time);
-	r = ask_slowly(e, &target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
+	r = cmd_stop_post_target(
+		e, &target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
 	target_free(&target);
-	r = stop_take_answer(r, &reply, s, "restarting");
-	return r ? r : stop_finish_start(o, e, s);
+	r = cmd_stop_check_reply(r, &reply, s, "restarting");
+	return r ? r : cmd_start_wait_ready(o, e, s);
 }
 
 int cmd_restart(const struct options *o)
 {
-	return each(o, restart_one);
+	return cmd_stop_for_each(o, cmd_restart_sandbox);
 }
 
 /* --- pause, resume, kill, wait ------------------------------------------------------ */
 
-static int need_running(const struct sandbox *s)
+static int cmd_stop_check_running(const struct sandbox *s)
 {
 	return s->running ? 0
 			  : out_fail("od-runtime ps shows those that do",
 				    "the sandbox %s does not run", s->state.name);
 }
 
-static int pause_one(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_pause_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
-	int r = need_running(s);
+	int r = cmd_stop_check_running(s);
 
 	if (!r && !s->paused)
-		r = post(e, s, "pause", "pausing");
-	return r ? r : print(o, s, "paused");
+		r = cmd_stop_post_action(e, s, "pause", "pausing");
+	return r ? r : cmd_stop_print(o, s, "paused");
 }
 
 int cmd_pause(const struct options *o)
 {
-	return each(o, pause_one);
+	return cmd_stop_for_each(o, cmd_pause_sandbox);
 }
 
-static int resume_one(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_resume_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
-	int r = need_running(s);
+	int r = cmd_stop_check_running(s);
 
 	if (!r && s->paused)
-		r = post(e, s, "unpause", "resuming");
-	return r ? r : print(o, s, "resumed");
+		r = cmd_stop_post_action(e, s, "unpause", "resuming");
+	return r ? r : cmd_stop_print(o, s, "resumed");
 }
 
 int cmd_resume(const struct options *o)
 {
-	return each(o, resume_one);
+	return cmd_stop_for_each(o, cmd_resume_sandbox);
 }
 
-static int kill_one(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_kill_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct reply reply;
-	int r = need_running(s);
+	int r = cmd_stop_check_running(s);
 
 	if (r)
 		return r;
-	r = engine_ask(e, &reply, "POST", (struct str){0},
+	r = engine_request(e, &reply, "POST", (struct str){0},
 		"/containers/%s/kill?signal=%s", s->state.id,
 		o->signal ? o->signal : "KILL");
-	r = stop_take_answer(r, &reply, s, "killing");
-	return r ? r : print(o, s, "killed");
+	r = cmd_stop_check_reply(r, &reply, s, "killing");
+	return r ? r : cmd_stop_print(o, s, "killed");
 }
 
 int cmd_kill(const struct options *o)
 {
-	return each(o, kill_one);
+	return cmd_stop_for_each(o, cmd_kill_sandbox);
 }
 
-static int print_code(const struct options *o, const struct sandbox *s, int64_t code)
+static int cmd_wait_print_code(
+	const struct options *o, const struct sandbox *s, int64_t code)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
 	int r;
 
 	if (o->json) {
-		begin_json(s, &w, &out);
+		cmd_stop_begin_json(s, &w, &out);
 		jw_key(&w, "exit_code");
 		jw_int(&w, code);
 		jw_end(&w);
@@ -359,34 +371,35 @@ static int print_code(const struct options *o, const struct sandbox *s, int64_t 
 	} else {
 		buf_fmt(&out, "%lld\n", (long long)code);
 	}
-	r = out_buf(&out);
+	r = out_write_buf(&out);
 	buf_free(&out);
 	return r;
 }
 
-static int wait_one(const struct options *o, const struct engine *e, struct sandbox *s)
+static int cmd_wait_sandbox(
+	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct target target;
 	struct reply reply;
 	int64_t code = s->exit_code;
-	struct doc d;
+	struct json_doc d;
 	int r;
 
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/wait", s->state.id);
-	r = ask_slowly(e, &target, 0, &reply);
+	r = cmd_stop_post_target(e, &target, 0, &reply);
 	target_free(&target);
 	if (!r && reply.status != 200)
-		r = engine_refused(&reply, NULL, "waiting for %s", s->state.name);
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		code = doc_int(json_get(doc_root(&d), "StatusCode"), code);
-		doc_free(&d);
+		r = engine_fail_reply(&reply, NULL, "waiting for %s", s->state.name);
+	if (!r && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		code = json_doc_int(json_get(json_doc_root(&d), "StatusCode"), code);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
-	return r ? r : print_code(o, s, code);
+	return r ? r : cmd_wait_print_code(o, s, code);
 }
 
 int cmd_wait(const struct options *o)
 {
-	return each(o, wait_one);
+	return cmd_stop_for_each(o, cmd_wait_sandbox);
 }

@@ -14,7 +14,7 @@ int cmd_completion(const struct options *o)
 		r = out_fail_usage("bash, zsh or fish",
 			"no completion for the shell '%s'", o->operand[0]);
 	if (!r)
-		r = out_buf(&out);
+		r = out_write_buf(&out);
 	buf_free(&out);
 	return r;
 }
@@ -26,13 +26,13 @@ int cmd_man(const struct options *o)
 	int r = 0;
 
 	if (strcmp(form, "roff") == 0)
-		manual_roff(&out);
+		manual_write_roff(&out);
 	else if (strcmp(form, "markdown") == 0)
-		manual_markdown(&out);
+		manual_write_markdown(&out);
 	else
 		r = out_fail_usage("roff or markdown", "no manual as '%s'", form);
 	if (!r)
-		r = out_buf(&out);
+		r = out_write_buf(&out);
 	buf_free(&out);
 	return r;
 }

@@ -16,9 +16,10 @@ struct row {
 
 enum { ROWS = 3 };
 
-static const enum rung rungs[ROWS] = {RUNG_SOURCE, RUNG_LOCK, RUNG_VERSIONED};
+static const enum image_stage rungs[ROWS] = {
+	IMAGE_STAGE_SOURCE, IMAGE_STAGE_LOCK, IMAGE_STAGE_VERSIONED};
 
-static int look(struct plan *p, enum rung rung, struct row *row)
+static int tags_inspect_row(struct plan *p, enum image_stage rung, struct row *row)
 {
 	struct image im = {0};
 	const char *name = buf_cstr(&row->name);
@@ -26,13 +27,13 @@ static int look(struct plan *p, enum rung rung, struct row *row)
 
 	if (r)
 		return r == 1 ? 0 : r;
-	row->present =
-		rung == RUNG_SOURCE ? plan_matches(p, &im) : plan_is_rung(p, &im, rung);
+	row->present = rung == IMAGE_STAGE_SOURCE ? plan_matches(p, &im)
+						  : plan_is_stage(p, &im, rung);
 	image_free(&im);
 	return 0;
 }
 
-static void write_inputs(struct plan *p, struct jw *w)
+static void tags_write_inputs(struct plan *p, struct jw *w)
 {
 	const struct {
 		const char *key;
@@ -47,7 +48,7 @@ static void write_inputs(struct plan *p, struct jw *w)
 		{"template", STR(TAG_TEMPLATE)},
 		{"version", STR(OD_VERSION)},
 		{"client_sha256", str_c(p->client.sha256)},
-		{"busybox_sha256", plan_busybox(p)},
+		{"busybox_sha256", plan_busybox_sha256(p)},
 		{"plugins_sha256", program_plugins_sha256(&p->client)},
 	};
 
@@ -57,7 +58,7 @@ static void write_inputs(struct plan *p, struct jw *w)
 	}
 }
 
-static void write_json(
+static void tags_write_json(
 	struct plan *p, const struct row *rows, struct buf *legacy, struct buf *out)
 {
 	struct jw w;
@@ -77,20 +78,20 @@ static void write_json(
 	jw_str(&w, buf_view(legacy));
 	jw_key(&w, "inputs");
 	jw_object(&w);
-	write_inputs(p, &w);
+	tags_write_inputs(p, &w);
 	jw_end(&w);
 	jw_end(&w);
 	buf_putc(out, '\n');
 }
 
-static void put_input(struct buf *out, const char *what, struct str value)
+static void tags_append_input(struct buf *out, const char *what, struct str value)
 {
 	buf_fmt(out, "  %-13s ", what);
 	out_clean(out, value.n ? value : STR("-"), false);
 	buf_putc(out, '\n');
 }
 
-static void write_text(
+static void tags_write_text(
 	struct plan *p, const struct row *rows, struct buf *legacy, struct buf *out)
 {
 	for (size_t i = 0; i < ROWS; i++)
@@ -100,22 +101,22 @@ static void write_text(
 	if (p->options->tag_style == TAG_STYLE_LEGACY)
 		buf_fmt(out, "legacy     %.*s\n", STR_ARG(buf_view(legacy)));
 	buf_puts(out, "versioned, from:\n");
-	put_input(out, "base", buf_view(&p->canonical));
-	put_input(out, "version", STR(OD_VERSION));
+	tags_append_input(out, "base", buf_view(&p->canonical));
+	tags_append_input(out, "version", STR(OD_VERSION));
 	buf_puts(out, "lock, from these as well:\n");
-	put_input(out, "base id", p->base->id);
-	put_input(out, "base digest", image_digest(p->base));
-	put_input(out, "architecture", p->base->arch);
-	put_input(out, "extra deps", str_c(p->options->extra_deps));
-	put_input(out, "plugins", buf_view(&p->plugins_label));
-	put_input(out, "template", STR(TAG_TEMPLATE));
+	tags_append_input(out, "base id", p->base->id);
+	tags_append_input(out, "base digest", image_digest(p->base));
+	tags_append_input(out, "architecture", p->base->arch);
+	tags_append_input(out, "extra deps", str_c(p->options->extra_deps));
+	tags_append_input(out, "plugins", buf_view(&p->plugins_label));
+	tags_append_input(out, "template", STR(TAG_TEMPLATE));
 	buf_puts(out, "source, from these as well:\n");
-	put_input(out, "client", str_c(p->client.sha256));
-	put_input(out, "busybox", plan_busybox(p));
-	put_input(out, "od-plugins", program_plugins_sha256(&p->client));
+	tags_append_input(out, "client", str_c(p->client.sha256));
+	tags_append_input(out, "busybox", plan_busybox_sha256(p));
+	tags_append_input(out, "od-plugins", program_plugins_sha256(&p->client));
 }
 
-static int print(struct plan *p)
+static int tags_print(struct plan *p)
 {
 	struct row rows[ROWS] = {
 		{.what = "source"}, {.what = "lock"}, {.what = "versioned"}};
@@ -125,16 +126,16 @@ static int print(struct plan *p)
 	for (size_t i = 0; i < ROWS && !r; i++) {
 		rows[i].name = (struct buf)BUF_INIT(1024);
 		buf_puts(&rows[i].name, TAG_REPO ":");
-		buf_str(&rows[i].name, plan_tag(p, rungs[i]));
-		r = look(p, rungs[i], &rows[i]);
+		buf_str(&rows[i].name, plan_stage_tag(p, rungs[i]));
+		r = tags_inspect_row(p, rungs[i], &rows[i]);
 	}
-	build_legacy(p, &legacy);
+	build_write_legacy_name(p, &legacy);
 	if (!r && p->options->json)
-		write_json(p, rows, &legacy, &out);
+		tags_write_json(p, rows, &legacy, &out);
 	else if (!r)
-		write_text(p, rows, &legacy, &out);
+		tags_write_text(p, rows, &legacy, &out);
 	if (!r)
-		r = out_buf(&out);
+		r = out_write_buf(&out);
 	for (size_t i = 0; i < ROWS; i++)
 		buf_free(&rows[i].name);
 	buf_free(&legacy);
@@ -154,7 +155,7 @@ int cmd_tags(const struct options *o)
 		r = out_fail("name the image that it was made from",
 			"%s has this od-runtime-client in it already", o->operand[0]);
 	if (!r)
-		r = print(&p);
+		r = tags_print(&p);
 	plan_free(&p);
 	return r;
 }

@@ -6,7 +6,7 @@
 #include "inject/names/listen_token.h"
 #include "limits.h"
 
-static int token_print(struct str secret, const char *name)
+static int cmd_token_print(struct str secret, const char *name)
 {
 	struct buf line = BUF_SECRET(CONNECT_ID_MAX + SHA256_HEX + 2);
 	struct listen_tokens tokens;
@@ -16,7 +16,7 @@ static int token_print(struct str secret, const char *name)
 		listen_token_put_sandbox(&tokens, str_c(name), &line);
 	else
 		listen_token_put_operator(&tokens, &line);
-	return out_line_take(&line);
+	return out_write_line(&line);
 }
 
 int cmd_token(const struct options *o)
@@ -37,7 +37,7 @@ int cmd_token(const struct options *o)
 			name, CONNECT_ID_MAX);
 	r = listen_secret_load("token", o->operand[0], &secret);
 	if (!r)
-		r = token_print(str_trim(buf_view(&secret), " \t\r\n"), name);
+		r = cmd_token_print(str_trim(buf_view(&secret), " \t\r\n"), name);
 	buf_free(&secret);
 	return r;
 }

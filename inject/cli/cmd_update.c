@@ -6,9 +6,9 @@
 #include "inject/console/timing.h"
 #include "inject/image/client_files.h"
 #include "inject/image/plan.h"
+#include "inject/sandbox/injection.h"
 #include "inject/sandbox/sandbox_info.h"
 #include "inject/sandbox/sandbox_ready.h"
-#include "inject/sandbox/via.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -16,20 +16,20 @@
 enum { SANDBOX_STOP_MAX = 3600 }; /* seconds, as of stop --time */
 
 /* Finds the client for the architecture of the container's image. */
-static int find_client(const struct options *o, const struct engine *e,
+static int update_find_client(const struct options *o, const struct engine *e,
 	const struct sandbox *s, struct program *client)
 {
 	struct image im = {0};
 	struct buf id = BUF_INIT(1024);
 	struct reply reply;
-	struct doc d;
+	struct json_doc d;
 	const char *name;
-	int r = engine_ask(
+	int r = engine_request(
 		e, &reply, "GET", (struct str){0}, "/containers/%s/json", s->state.id);
 
-	if (!r && reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		buf_str(&id, doc_str(&d, json_get(doc_root(&d), "Image")));
-		doc_free(&d);
+	if (!r && reply.status == 200 && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		buf_str(&id, json_doc_str(&d, json_get(json_doc_root(&d), "Image")));
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	name = r ? NULL : buf_cstr(&id);
@@ -47,18 +47,18 @@ static int find_client(const struct options *o, const struct engine *e,
 	return r;
 }
 
-static int put(
+static int update_copy_client(
 	const struct engine *e, const struct sandbox *s, const struct program *client)
 {
 	const struct client_files files = {
 		.client = buf_view(&client->bytes),
-		.plugins_program = program_plugins(client),
+		.plugins_program = program_plugins_bytes(client),
 	};
 	struct reply reply;
 	int r = client_files_put(e, s->state.id, &files, &reply);
 
 	if (!r && reply.status != 200)
-		r = engine_refused(&reply,
+		r = engine_fail_reply(&reply,
 			"its client may be a file of this machine: run it with --via put",
 			"putting a client into %s", s->state.name);
 	reply_free(&reply);
@@ -66,7 +66,7 @@ static int put(
 }
 
 /* If the sandbox has no stop limit, STOP_SECONDS is used, so that the command ends. */
-static int update_stop_seconds(const struct options *o, const struct sandbox *s)
+static int update_get_stop_limit(const struct options *o, const struct sandbox *s)
 {
 	if (o->has_stop_timeout)
 		return (int)o->stop_timeout;
@@ -76,20 +76,20 @@ static int update_stop_seconds(const struct options *o, const struct sandbox *s)
 }
 
 /* The engine answers when the sandbox has started again. */
-static int restart(
+static int update_restart(
 	const struct options *o, const struct engine *e, const struct sandbox *s)
 {
-	struct engine calm = engine_calm(e);
-	const int seconds = update_stop_seconds(o, s);
+	struct engine calm = engine_copy_nosignal(e);
+	const int seconds = update_get_stop_limit(o, s);
 	struct reply reply;
 	int r;
 
 	calm.idle_ms = (uint32_t)seconds * 1000 + INJECT_ENGINE_MS;
-	r = engine_ask(&calm, &reply, "POST", (struct str){0},
+	r = engine_request(&calm, &reply, "POST", (struct str){0},
 		"/containers/%s/restart?t=%d", s->state.id, seconds);
 
 	if (!r && reply.status != 204)
-		r = engine_refused(&reply, NULL, "starting %s again", s->state.name);
+		r = engine_fail_reply(&reply, NULL, "starting %s again", s->state.name);
 	reply_free(&reply);
 	return r;
 }
@@ -100,14 +100,14 @@ struct update_report {
 	const struct timing *timings;
 };
 
-static void update_put_more(void *arg, struct jw *w)
+static void update_write_report(void *arg, struct jw *w)
 {
 	const struct update_report *report = arg;
 
 	jw_key(w, "client_sha256");
 	jw_cstr(w, report->client->sha256);
 	jw_key(w, "timings");
-	timing_json(report->timings, w);
+	timing_write_json(report->timings, w);
 }
 
 int cmd_update(const struct options *o)
@@ -122,28 +122,29 @@ int cmd_update(const struct options *o)
 	timing_start(&t);
 	r = engine_open(&e, o->host);
 	if (!r)
-		r = sandbox_need(&e, o->operand[0], &s);
+		r = sandbox_require(&e, o->operand[0], &s);
 	if (!r && s.injected)
 		r = out_fail("od-runtime inject puts another client into it",
 			"%s is a container of somebody else, not to be started again",
 			s.state.name);
 	if (!r)
-		r = find_client(o, &e, &s, &client);
-	timing_step(&t, "resolve");
+		r = update_find_client(o, &e, &s, &client);
+	timing_end_step(&t, "resolve");
 	if (!r)
-		r = put(&e, &s, &client);
-	timing_step(&t, "put");
+		r = update_copy_client(&e, &s, &client);
+	timing_end_step(&t, "put");
 	if (!r)
-		r = restart(o, &e, &s);
-	timing_step(&t, "start");
+		r = update_restart(o, &e, &s);
+	timing_end_step(&t, "start");
 	if (!r)
 		r = sandbox_ready_wait(&e, &s, START_SECONDS);
-	timing_step(&t, "ready");
+	timing_end_step(&t, "ready");
 	if (!r)
-		r = sandbox_info_print(&e, &s.state, o->json, update_put_more, &report);
+		r = sandbox_info_print(
+			&e, &s.state, o->json, update_write_report, &report);
 	if (!r && o->timings)
 		timing_print(&t);
 	program_free(&client);
-	state_forget(&s.state);
+	state_wipe_key(&s.state);
 	return r;
 }

@@ -32,12 +32,13 @@ struct session_run {
 	const struct options *options;
 	const struct sandbox *sandbox;
 	char id[2 * 16 + 1]; /* of the action */
-	struct call call;    /* all requests but those to cancel go over one connection */
+	struct http_client
+		call; /* all requests but those to cancel go over one connection */
 	bool connected;
 	struct outlet out;
-	uint64_t at;       /* offset in the output of the action */
+	uint64_t offset;   /* offset in the output of the action */
 	bool cr;           /* the last byte was CR, which is not written yet */
-	bool over;         /* the action has ended and its output was read */
+	bool finished;     /* the action has ended and its output was read */
 	uint64_t deadline; /* of --timeout, monotonic ms; 0: none, or it has passed */
 	bool timed_out;
 	int signal; /* the first signal received; 0: none */
@@ -46,14 +47,14 @@ struct session_run {
 /* --- Requests ------------------------------------------------------------------- */
 
 /* Sends a request. Its answer begins when the connection is readable. */
-static int session_send(struct session_run *x, const struct call_request *q)
+static int exec_session_send(struct session_run *x, const struct http_client_request *q)
 {
 	int r;
 
-	if (x->connected && sandbox_next(x->sandbox, &x->call, q) == 0)
+	if (x->connected && sandbox_send_next(x->sandbox, &x->call, q) == 0)
 		return 0;
-	call_close(&x->call);
-	r = sandbox_try(x->sandbox, &x->call, q, INJECT_ENGINE_MS);
+	http_client_close(&x->call);
+	r = sandbox_try_start(x->sandbox, &x->call, q, INJECT_ENGINE_MS);
 	x->connected = !r;
 	return r;
 }
@@ -63,7 +64,7 @@ static int session_send(struct session_run *x, const struct call_request *q)
  * is over, and *until is the time of the last attempt. All requests of this file may be
  * repeated, because the action has an id.
  */
-static bool session_may_retry(struct session_run *x, int r, uint64_t *until)
+static bool exec_session_can_retry(struct session_run *x, int r, uint64_t *until)
 {
 	bool lost = r == ERR_CLOSED || r == ERR_TLS || r == -ECONNRESET ||
 		r == -ECONNREFUSED || r == -ETIMEDOUT;
@@ -76,20 +77,20 @@ static bool session_may_retry(struct session_run *x, int r, uint64_t *until)
 	return stop_wait(-1, 0, clock_ms() + PAUSE_MS, false) == 0;
 }
 
-static int session_receive(struct session_run *x, struct reply *reply)
+static int exec_session_receive(struct session_run *x, struct reply *reply)
 {
-	int r = call_finish(&x->call);
+	int r = http_client_finish(&x->call);
 
 	if (!r)
-		r = call_collect(&x->call, &reply->body);
+		r = http_client_read_all(&x->call, &reply->body);
 	reply->status = x->call.head.status;
 	return r;
 }
 
-static int session_ask(struct session_run *x, struct reply *reply, const char *method,
-	const struct target *t, struct str body)
+static int exec_session_request(struct session_run *x, struct reply *reply,
+	const char *method, const struct target *t, struct str body)
 {
-	const struct call_request q = {.method = method,
+	const struct http_client_request q = {.method = method,
 		.target = t,
 		.type = body.n ? "application/json" : NULL,
 		.parts = &body,
@@ -100,14 +101,14 @@ static int session_ask(struct session_run *x, struct reply *reply, const char *m
 
 	do {
 		buf_reset(&reply->body);
-		r = session_send(x, &q);
+		r = exec_session_send(x, &q);
 		if (!r)
-			r = session_receive(x, reply);
-	} while (session_may_retry(x, r, &until));
+			r = exec_session_receive(x, reply);
+	} while (exec_session_can_retry(x, r, &until));
 	return r;
 }
 
-static int session_ask_action(
+static int exec_session_call_action(
 	struct session_run *x, struct reply *reply, const char *method, struct str body)
 {
 	struct target t;
@@ -116,13 +117,13 @@ static int session_ask_action(
 	reply_init(reply);
 	target_init(&t, TARGET_MAX);
 	target_add(&t, "/v1/actions/%s", x->id);
-	r = session_ask(x, reply, method, &t, body);
+	r = exec_session_request(x, reply, method, &t, body);
 	target_free(&t);
 	return r;
 }
 
 /* Ends the command; the sandbox sends SIGTERM and SIGKILL later if it continues. */
-static void session_cancel(struct session_run *x, const char *mode)
+static void exec_session_cancel(struct session_run *x, const char *mode)
 {
 	struct reply reply;
 	struct target t;
@@ -130,7 +131,8 @@ static void session_cancel(struct session_run *x, const char *mode)
 	target_init(&t, TARGET_MAX);
 	target_add(&t, "/v1/actions/%s/cancel?mode=%s", x->id, mode);
 	/* If the request fails, the command continues, and exec waits for it. */
-	(void)!sandbox_ask(x->sandbox, "POST", &t, (struct str){0}, CANCEL_MS, &reply);
+	(void)!sandbox_request(
+		x->sandbox, "POST", &t, (struct str){0}, CANCEL_MS, &reply);
 	reply_free(&reply);
 	target_free(&t);
 }
@@ -138,7 +140,7 @@ static void session_cancel(struct session_run *x, const char *mode)
 /* --- Start ---------------------------------------------------------------------- */
 
 /* Appends text in single quotes. */
-static void session_quote(struct buf *out, struct str text)
+static void exec_session_quote(struct buf *out, struct str text)
 {
 	buf_putc(out, '\'');
 	for (size_t i = 0; i < text.n; i++)
@@ -150,7 +152,7 @@ static void session_quote(struct buf *out, struct str text)
 }
 
 /* Whether an action would take text for a key, such as C-c, or for no command. */
-static bool session_is_key(struct str text)
+static bool exec_session_is_key(struct str text)
 {
 	return !str_trim(text, " \t").n || (text.n == 3 && str_starts(text, STR("C-")));
 }
@@ -159,18 +161,18 @@ static bool session_is_key(struct str text)
  * Writes the text as one command: an action refuses several, so that eval makes one of
  * several lines.
  */
-static void session_write_command(const struct options *o, struct buf *out)
+static void exec_session_write_command(const struct options *o, struct buf *out)
 {
 	struct buf text = BUF_INIT(INJECT_FILE_MAX);
 
-	for (size_t i = 0; i < o->word_n; i++) {
+	for (size_t i = 0; i < o->argc; i++) {
 		buf_puts(&text, i ? " " : "");
-		buf_puts(&text, o->words[i]);
+		buf_puts(&text, o->argv[i]);
 	}
 	if (str_find_byte(buf_view(&text), '\n') < text.n ||
-		session_is_key(buf_view(&text))) {
+		exec_session_is_key(buf_view(&text))) {
 		buf_puts(out, "eval ");
-		session_quote(out, buf_view(&text));
+		exec_session_quote(out, buf_view(&text));
 	} else {
 		buf_str(out, buf_view(&text));
 	}
@@ -179,12 +181,12 @@ static void session_write_command(const struct options *o, struct buf *out)
 	buf_free(&text);
 }
 
-static int session_write_action(const struct options *o, struct buf *out)
+static int exec_session_write_action(const struct options *o, struct buf *out)
 {
 	struct buf command = BUF_INIT(8 * (size_t)INJECT_FILE_MAX);
 	struct jw w;
 
-	session_write_command(o, &command);
+	exec_session_write_command(o, &command);
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "action");
@@ -207,34 +209,37 @@ static int session_write_action(const struct options *o, struct buf *out)
 }
 
 /* Reads whether a command runs in the session, and which one. */
-static int session_find_command(struct session_run *x, struct buf *command, bool *busy)
+static int exec_session_find_command(
+	struct session_run *x, struct buf *command, bool *busy)
 {
 	struct json_val list, row;
 	struct reply reply;
-	struct doc d = {0};
+	struct json_doc d = {0};
 	int it = 0;
 	int r;
 
 	*busy = false;
 	reply_init(&reply);
-	r = session_ask(x, &reply, "GET", TARGET("/v1/sessions"), (struct str){0});
-	if (!r && !doc_parse(&d, buf_view(&reply.body))) {
-		list = json_get(doc_root(&d), "sessions");
+	r = exec_session_request(
+		x, &reply, "GET", TARGET("/v1/sessions"), (struct str){0});
+	if (!r && !json_doc_parse(&d, buf_view(&reply.body))) {
+		list = json_get(json_doc_root(&d), "sessions");
 		while (json_next(list, &it, NULL, &row)) {
-			if (!str_eq(doc_str(&d, json_get(row, "name")),
+			if (!str_eq(json_doc_str(&d, json_get(row, "name")),
 				    str_c(x->options->session)))
 				continue;
 			*busy = str_eq(
-				doc_str(&d, json_get(row, "state")), STR("running"));
-			out_clean(command, doc_str(&d, json_get(row, "command")), false);
+				json_doc_str(&d, json_get(row, "state")), STR("running"));
+			out_clean(command, json_doc_str(&d, json_get(row, "command")),
+				false);
 		}
 	}
-	doc_free(&d);
+	json_doc_free(&d);
 	reply_free(&reply);
 	return r;
 }
 
-static int session_fail_busy(const struct session_run *x, struct str command)
+static int exec_session_fail_busy(const struct session_run *x, struct str command)
 {
 	return out_fail(
 		"end it (od-runtime sessions SANDBOX --kill NAME), or use another "
@@ -244,15 +249,15 @@ static int session_fail_busy(const struct session_run *x, struct str command)
 }
 
 /* Whether the action in an answer waits for its turn. */
-static bool session_waits(const struct reply *reply)
+static bool exec_session_is_queued(const struct reply *reply)
 {
 	bool waits = false;
-	struct doc d;
+	struct json_doc d;
 
-	if (doc_parse(&d, buf_view(&reply->body)) == 0) {
-		waits = str_eq(
-			doc_str(&d, json_get(doc_root(&d), "state")), STR("accepted"));
-		doc_free(&d);
+	if (json_doc_parse(&d, buf_view(&reply->body)) == 0) {
+		waits = str_eq(json_doc_str(&d, json_get(json_doc_root(&d), "state")),
+			STR("accepted"));
+		json_doc_free(&d);
 	}
 	return waits;
 }
@@ -261,27 +266,27 @@ static bool session_waits(const struct reply *reply)
  * The action waits for the shell to start, or for another command. In the second case it
  * is cancelled before its text is executed, and an error is printed.
  */
-static int session_check_turn(struct session_run *x)
+static int exec_session_check_turn(struct session_run *x)
 {
 	struct buf command = BUF_INIT(INJECT_TEXT_MAX);
 	struct reply reply;
 	bool busy;
-	int r = session_find_command(x, &command, &busy);
+	int r = exec_session_find_command(x, &command, &busy);
 
 	reply_init(&reply);
 	/* If the action still waits now, the command that was read is another one. */
 	if (!r && busy)
-		r = session_ask_action(x, &reply, "GET", (struct str){0});
-	if (!r && busy && session_waits(&reply)) {
-		session_cancel(x, "int");
-		r = session_fail_busy(x, buf_view(&command));
+		r = exec_session_call_action(x, &reply, "GET", (struct str){0});
+	if (!r && busy && exec_session_is_queued(&reply)) {
+		exec_session_cancel(x, "int");
+		r = exec_session_fail_busy(x, buf_view(&command));
 	}
 	reply_free(&reply);
 	buf_free(&command);
 	return r;
 }
 
-static int session_begin(struct session_run *x)
+static int exec_session_start(struct session_run *x)
 {
 	struct buf body = BUF_INIT(16 * (size_t)INJECT_FILE_MAX);
 	uint8_t random[16];
@@ -291,17 +296,17 @@ static int session_begin(struct session_run *x)
 	reply_init(&reply);
 	hex_encode(random, sizeof(random), x->id);
 	if (!r)
-		r = session_write_action(x->options, &body);
+		r = exec_session_write_action(x->options, &body);
 	if (r == ERR_LIMIT)
 		r = out_fail_usage("copy it into the sandbox (od-runtime cp) and execute "
 				   "the file",
 			"the text is longer than %d bytes", INJECT_FILE_MAX);
 	if (!r)
-		r = session_ask_action(x, &reply, "PUT", buf_view(&body));
+		r = exec_session_call_action(x, &reply, "PUT", buf_view(&body));
 	if (!r && reply.status != 200 && reply.status != 202)
-		r = sandbox_refused(x->sandbox, &reply);
-	if (!r && session_waits(&reply))
-		r = session_check_turn(x);
+		r = sandbox_fail_reply(x->sandbox, &reply);
+	if (!r && exec_session_is_queued(&reply))
+		r = exec_session_check_turn(x);
 	reply_free(&reply);
 	buf_free(&body);
 	return r;
@@ -310,7 +315,7 @@ static int session_begin(struct session_run *x)
 /* --- Output --------------------------------------------------------------------- */
 
 /* Writes a line feed for each CR LF, which the terminal has made of a line feed. */
-static int session_print(struct session_run *x, struct str bytes)
+static int exec_session_print(struct session_run *x, struct str bytes)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
 	int r;
@@ -329,7 +334,7 @@ static int session_print(struct session_run *x, struct str bytes)
 	return r;
 }
 
-static uint64_t session_field(const struct session_run *x, const char *name)
+static uint64_t exec_session_read_field(const struct session_run *x, const char *name)
 {
 	struct str value = {0};
 	uint64_t n;
@@ -341,41 +346,42 @@ static uint64_t session_field(const struct session_run *x, const char *name)
 }
 
 /* The fields of the head are read before its body replaces them in memory. */
-static int session_read_piece(struct session_run *x)
+static int exec_session_read_output(struct session_run *x)
 {
 	struct reply reply;
 	uint64_t next, length;
-	int r = call_finish(&x->call);
+	int r = http_client_finish(&x->call);
 
 	if (r)
 		return r;
 	reply_init(&reply);
 	reply.status = x->call.head.status;
-	next = session_field(x, "x-next-offset");
-	length = session_field(x, "x-length");
-	r = call_collect(&x->call, &reply.body);
+	next = exec_session_read_field(x, "x-next-offset");
+	length = exec_session_read_field(x, "x-length");
+	r = http_client_read_all(&x->call, &reply.body);
 	if (!r && (reply.status != 200 || next == UINT64_MAX))
-		r = sandbox_refused(x->sandbox, &reply);
+		r = sandbox_fail_reply(x->sandbox, &reply);
 	else if (!r)
-		r = session_print(x, buf_view(&reply.body));
+		r = exec_session_print(x, buf_view(&reply.body));
 	if (!r) {
-		x->at = next;
-		x->over = length != UINT64_MAX && next >= length;
+		x->offset = next;
+		x->finished = length != UINT64_MAX && next >= length;
 	}
 	reply_free(&reply);
 	return r;
 }
 
-static int session_ask_piece(struct session_run *x)
+static int exec_session_poll_output(struct session_run *x)
 {
 	struct target t;
-	const struct call_request q = {.method = "GET", .target = &t, .keep = true};
+	const struct http_client_request q = {
+		.method = "GET", .target = &t, .keep = true};
 	int r;
 
 	target_init(&t, TARGET_MAX);
 	target_add(&t, "/v1/actions/%s/out?from=%llu&wait=%d", x->id,
-		(unsigned long long)x->at, WAIT_S);
-	r = session_send(x, &q);
+		(unsigned long long)x->offset, WAIT_S);
+	r = exec_session_send(x, &q);
 	target_free(&t);
 	return r;
 }
@@ -383,7 +389,7 @@ static int session_ask_piece(struct session_run *x)
 /* --- Signals and the time limit --------------------------------------------------- */
 
 /* 0, or -EINTR for a second signal. */
-static int session_take_signals(struct session_run *x)
+static int exec_session_check_signal(struct session_run *x)
 {
 	int signo = stop_next_signal();
 
@@ -392,44 +398,45 @@ static int session_take_signals(struct session_run *x)
 	if (x->signal)
 		return -EINTR;
 	x->signal = signo;
-	session_cancel(x, signo == SIGINT || signo == SIGQUIT ? "int" : "term");
+	exec_session_cancel(x, signo == SIGINT || signo == SIGQUIT ? "int" : "term");
 	return 0;
 }
 
-static void session_take_deadline(struct session_run *x)
+static void exec_session_check_deadline(struct session_run *x)
 {
 	if (!x->deadline || clock_ms() < x->deadline)
 		return;
 	x->deadline = 0;
 	x->timed_out = true;
-	session_cancel(x, "int");
+	exec_session_cancel(x, "int");
 }
 
 /* Waits until the answer begins. */
-static int session_wait(struct session_run *x)
+static int exec_session_wait(struct session_run *x)
 {
 	for (;;) {
 		struct pollfd fds[STOP_FDS] = {
-			[1] = {.fd = x->call.way.fd, .events = POLLIN}, [2] = {.fd = -1}};
+			[1] = {.fd = x->call.transport.fd, .events = POLLIN},
+			[2] = {.fd = -1}};
 		int r;
 
-		if (transport_pending(&x->call.way))
+		if (transport_pending(&x->call.transport))
 			return 0;
 		r = stop_poll(fds, x->deadline, false);
 		if (r < 0)
 			return r;
 		if (r > 0)
 			return 0;
-		r = session_take_signals(x);
+		r = exec_session_check_signal(x);
 		if (r)
 			return r;
-		session_take_deadline(x);
+		exec_session_check_deadline(x);
 	}
 }
 
 /* --- The end ---------------------------------------------------------------------- */
 
-static int session_exit_code(struct session_run *x, const struct observation *ob)
+static int exec_session_exit_code(struct session_run *x, const struct observation *ob)
 {
 	const struct str refused = STR("is NOT executed");
 
@@ -447,7 +454,7 @@ static int session_exit_code(struct session_run *x, const struct observation *ob
 	if (ob->exit_code >= 0)
 		return process_exit_code(ob->exit_code, STR(""));
 	if (str_find(ob->suffix, refused) < ob->suffix.n)
-		return session_fail_busy(x, STR("another command"));
+		return exec_session_fail_busy(x, STR("another command"));
 	return x->signal
 		? 128 + x->signal
 		: out_fail("od-runtime logs prints the log of the sandbox",
@@ -455,48 +462,48 @@ static int session_exit_code(struct session_run *x, const struct observation *ob
 }
 
 /* Reads the result of the action and removes its record: an exit code or an error. */
-static int session_end(struct session_run *x)
+static int exec_session_finish(struct session_run *x)
 {
 	struct observation ob;
 	struct reply reply, own;
 	struct json_val v;
-	struct doc d;
-	int r = session_ask_action(x, &reply, "GET", (struct str){0});
+	struct json_doc d;
+	int r = exec_session_call_action(x, &reply, "GET", (struct str){0});
 
-	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body)))) {
-		r = sandbox_refused(x->sandbox, &reply);
+	if (!r && (reply.status != 200 || json_doc_parse(&d, buf_view(&reply.body)))) {
+		r = sandbox_fail_reply(x->sandbox, &reply);
 	} else if (!r) {
-		v = json_get(doc_root(&d), "observation");
+		v = json_get(json_doc_root(&d), "observation");
 		r = observation_read(&ob, json_raw(v))
 			? out_fail("od-runtime logs prints the log of the sandbox",
 				  "how the command has ended is not known")
-			: session_exit_code(x, &ob);
+			: exec_session_exit_code(x, &ob);
 		observation_free(&ob);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	if (r >= 0) {
 		/* If this fails, the sandbox removes the record later. */
-		(void)!session_ask_action(x, &own, "DELETE", (struct str){0});
+		(void)!exec_session_call_action(x, &own, "DELETE", (struct str){0});
 		reply_free(&own);
 	}
 	return r;
 }
 
-static int session_carry(struct session_run *x)
+static int exec_session_copy_output(struct session_run *x)
 {
 	uint64_t until = 0;
 	int r = 0;
 
-	while (!r && !x->over) {
-		r = session_ask_piece(x);
+	while (!r && !x->finished) {
+		r = exec_session_poll_output(x);
 		if (!r)
-			r = session_wait(x);
+			r = exec_session_wait(x);
 		if (!r)
-			r = session_read_piece(x);
+			r = exec_session_read_output(x);
 		if (!r)
 			until = 0;
-		else if (session_may_retry(x, r, &until))
+		else if (exec_session_can_retry(x, r, &until))
 			r = 0;
 	}
 	if (!r && x->cr)
@@ -504,7 +511,7 @@ static int session_carry(struct session_run *x)
 	return r;
 }
 
-int exec_session(const struct options *o, const struct sandbox *s)
+int exec_run_session(const struct options *o, const struct sandbox *s)
 {
 	struct session_run x = {.options = o, .sandbox = s};
 	int r;
@@ -512,25 +519,25 @@ int exec_session(const struct options *o, const struct sandbox *s)
 	if (o->timeout)
 		x.deadline = clock_ms() + o->timeout * 1000;
 	outlet_open(&x.out, STDOUT_FILENO);
-	call_begin(&x.call, -1, 0, false);
-	r = session_begin(&x);
+	http_client_begin(&x.call, -1, 0, false);
+	r = exec_session_start(&x);
 	if (!r)
 		r = stop_collect_signals();
 	if (!r)
-		r = session_carry(&x);
+		r = exec_session_copy_output(&x);
 	stop_end_collecting();
 	if (!r)
-		r = session_end(&x);
+		r = exec_session_finish(&x);
 	/* The output has no reader any more, or a second signal was received. */
 	if ((r == -EPIPE || r == -EINTR) && x.id[0])
-		session_cancel(&x, "int");
+		exec_session_cancel(&x, "int");
 	if (r == -EPIPE)
 		r = 128 + SIGPIPE;
 	else if (r == -EINTR && x.signal)
 		r = 128 + x.signal;
 	else if (r < 0 && r != -EIO && r != -ENOSPC)
 		r = sandbox_fail(s, r);
-	call_close(&x.call);
+	http_client_close(&x.call);
 	outlet_close(&x.out);
 	return r;
 }

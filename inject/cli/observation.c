@@ -13,16 +13,16 @@ int observation_read(struct observation *ob, struct str text)
 	int r;
 
 	*ob = (struct observation){0};
-	r = doc_parse(&ob->doc, text);
+	r = json_doc_parse(&ob->doc, text);
 	if (r)
 		return r;
-	root = doc_root(&ob->doc);
+	root = json_doc_root(&ob->doc);
 	meta = json_get(json_get(root, "extras"), "metadata");
-	ob->kind = doc_str(&ob->doc, json_get(root, "observation"));
-	ob->content = doc_str(&ob->doc, json_get(root, "content"));
-	ob->exit_code = doc_int(json_get(meta, "exit_code"), -1);
-	ob->prefix = doc_str(&ob->doc, json_get(meta, "prefix"));
-	ob->suffix = doc_str(&ob->doc, json_get(meta, "suffix"));
+	ob->kind = json_doc_str(&ob->doc, json_get(root, "observation"));
+	ob->content = json_doc_str(&ob->doc, json_get(root, "content"));
+	ob->exit_code = json_doc_int(json_get(meta, "exit_code"), -1);
+	ob->prefix = json_doc_str(&ob->doc, json_get(meta, "prefix"));
+	ob->suffix = json_doc_str(&ob->doc, json_get(meta, "suffix"));
 	if (ob->kind.n)
 		return 0;
 	observation_free(ob);
@@ -31,7 +31,7 @@ int observation_read(struct observation *ob, struct str text)
 
 void observation_free(struct observation *ob)
 {
-	doc_free(&ob->doc);
+	json_doc_free(&ob->doc);
 }
 
 bool observation_is_failure(const struct observation *ob)
@@ -41,7 +41,7 @@ bool observation_is_failure(const struct observation *ob)
 }
 
 /* Prints text as a line, without line ends or other control characters of the sandbox. */
-static void print_flat(struct str text, struct buf *out)
+static void observation_print_line(struct str text, struct buf *out)
 {
 	while (text.n) {
 		size_t n = str_find_byte(text, '\n');
@@ -53,19 +53,20 @@ static void print_flat(struct str text, struct buf *out)
 	}
 }
 
-static void print_value(struct observation *ob, struct json_val v, struct buf *out)
+static void observation_print_value(
+	struct observation *ob, struct json_val v, struct buf *out)
 {
 	struct str text =
-		json_type(v) == JSON_STRING ? doc_str(&ob->doc, v) : json_raw(v);
+		json_type(v) == JSON_STRING ? json_doc_str(&ob->doc, v) : json_raw(v);
 	bool cut = text.n > VALUE_SHOWN;
 
 	if (cut)
 		text.n = utf8_prefix(str_make(text.p, VALUE_SHOWN));
-	print_flat(text, out);
+	observation_print_line(text, out);
 	buf_puts(out, cut ? "...\n" : "\n");
 }
 
-static bool is_shown(struct json_val v)
+static bool observation_is_printable(struct json_val v)
 {
 	switch (json_type(v)) {
 	case JSON_NUMBER:
@@ -78,42 +79,43 @@ static bool is_shown(struct json_val v)
 	}
 }
 
-static void print_member(struct observation *ob, struct str outer, struct json_val key,
-	struct json_val v, struct buf *out)
+static void observation_print_member(struct observation *ob, struct str outer,
+	struct json_val key, struct json_val v, struct buf *out)
 {
-	if (!is_shown(v))
+	if (!observation_is_printable(v))
 		return;
 	buf_puts(out, "  ");
-	print_flat(outer, out);
+	observation_print_line(outer, out);
 	buf_puts(out, outer.n ? "." : "");
-	print_flat(doc_str(&ob->doc, key), out);
+	observation_print_line(json_doc_str(&ob->doc, key), out);
 	buf_puts(out, ": ");
-	print_value(ob, v, out);
+	observation_print_value(ob, v, out);
 }
 
 /* Prints members of the extras; those of an object in the extras as "outer.inner". */
-static void print_extras(struct observation *ob, struct buf *out)
+static void observation_print_extras(struct observation *ob, struct buf *out)
 {
-	struct json_val extras = json_get(doc_root(&ob->doc), "extras");
+	struct json_val extras = json_get(json_doc_root(&ob->doc), "extras");
 	struct json_val key, v, inner_key, inner;
 	int it = 0;
 
 	while (json_next(extras, &it, &key, &v)) {
 		int inner_it = 0;
 
-		print_member(ob, str_make(NULL, 0), key, v, out);
+		observation_print_member(ob, str_make(NULL, 0), key, v, out);
 		if (json_type(v) != JSON_OBJECT)
 			continue;
 		while (json_next(v, &inner_it, &inner_key, &inner))
-			print_member(ob, doc_str(&ob->doc, key), inner_key, inner, out);
+			observation_print_member(
+				ob, json_doc_str(&ob->doc, key), inner_key, inner, out);
 	}
 }
 
 void observation_print(struct observation *ob, struct buf *out)
 {
-	print_flat(ob->kind, out);
+	observation_print_line(ob->kind, out);
 	buf_putc(out, '\n');
-	print_extras(ob, out);
+	observation_print_extras(ob, out);
 	if (!ob->content.n)
 		return;
 	buf_putc(out, '\n');
@@ -122,16 +124,16 @@ void observation_print(struct observation *ob, struct buf *out)
 		buf_putc(out, '\n');
 }
 
-int observation_request(struct str text, struct buf *out)
+int observation_write_request(struct str text, struct buf *out)
 {
 	enum json_type type;
-	struct doc d;
-	int r = doc_parse(&d, text);
+	struct json_doc d;
+	int r = json_doc_parse(&d, text);
 
 	if (r)
 		return r;
-	type = json_type(json_get(doc_root(&d), "action"));
-	doc_free(&d);
+	type = json_type(json_get(json_doc_root(&d), "action"));
+	json_doc_free(&d);
 	if (type == JSON_OBJECT) {
 		buf_str(out, text);
 	} else if (type == JSON_STRING) {
@@ -144,15 +146,16 @@ int observation_request(struct str text, struct buf *out)
 	return out->err;
 }
 
-uint64_t observation_timeout(struct str request)
+uint64_t observation_read_timeout(struct str request)
 {
 	double seconds = 0;
-	struct doc d;
+	struct json_doc d;
 
-	if (doc_parse(&d, request))
+	if (json_doc_parse(&d, request))
 		return 0;
-	if (json_double(json_get(json_get(doc_root(&d), "action"), "timeout"), &seconds))
+	if (json_double(
+		    json_get(json_get(json_doc_root(&d), "action"), "timeout"), &seconds))
 		seconds = 0;
-	doc_free(&d);
+	json_doc_free(&d);
 	return seconds > 0 && seconds < SECONDS_MAX ? (uint64_t)seconds + 1 : 0;
 }

@@ -6,10 +6,10 @@
 #define INJECT_CLI_OBSERVATION_H
 
 #include "base/buf.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 
 struct observation {
-	struct doc doc;
+	struct json_doc doc;
 	struct str kind; /* "run", "error", ... */
 	struct str content;
 	/* Only for kind "run". */
@@ -35,8 +35,8 @@ void observation_print(struct observation *ob, struct buf *out);
  * Appends the request for an action: text is {"action":"name",...} or has its envelope
  * already. 0, ERR_TYPE, or an error of json_parse.
  */
-int observation_request(struct str text, struct buf *out) MUST_USE;
+int observation_write_request(struct str text, struct buf *out) MUST_USE;
 /* The timeout in seconds of such a request's action, rounded up; 0: none. */
-uint64_t observation_timeout(struct str request);
+uint64_t observation_read_timeout(struct str request);
 
 #endif

@@ -16,7 +16,7 @@ enum { ERROR_BEGIN = 660, ERROR_END = 300 };
 
 static bool step_shown;
 
-static bool is_plain(uint32_t c, bool lines)
+static bool out_is_printable(uint32_t c, bool lines)
 {
 	if (c == '\n' || c == '\t')
 		return lines;
@@ -29,9 +29,9 @@ void out_clean(struct buf *b, struct str s, bool lines)
 		struct str rest = s;
 		uint32_t c = utf8_next(&rest);
 		size_t n = s.n - rest.n;
-		bool valid = utf8_valid(str_make(s.p, n));
+		bool valid = utf8_is_valid(str_make(s.p, n));
 
-		if (valid && is_plain(c, lines))
+		if (valid && out_is_printable(c, lines))
 			buf_put(b, s.p, n);
 		else
 			for (size_t i = 0; i < n; i++)
@@ -41,7 +41,7 @@ void out_clean(struct buf *b, struct str s, bool lines)
 }
 
 /* Writes to stderr; a failed write of a message is ignored. */
-static void to_stderr(struct str s)
+static void out_write_stderr(struct str s)
 {
 	if (fd_write_all(STDERR_FILENO, s.p, s.n) < 0)
 		return;
@@ -87,17 +87,17 @@ static void PRINTF(3, 0)
 	else
 		out_clean(&b, str_make(text, len), false);
 	buf_putc(&b, '\n');
-	to_stderr(buf_view(&b));
+	out_write_stderr(buf_view(&b));
 	buf_free(&b);
 }
 
-static void next_step(const char *next)
+static void out_print_next(const char *next)
 {
 	if (!next)
 		return;
-	to_stderr(STR("  next: "));
-	to_stderr(str_c(next));
-	to_stderr(STR("\n"));
+	out_write_stderr(STR("  next: "));
+	out_write_stderr(str_c(next));
+	out_write_stderr(STR("\n"));
 }
 
 int out_fail(const char *next, const char *fmt, ...)
@@ -107,7 +107,7 @@ int out_fail(const char *next, const char *fmt, ...)
 	va_start(ap, fmt);
 	out_line_list("od-runtime: ", true, fmt, ap);
 	va_end(ap);
-	next_step(next);
+	out_print_next(next);
 	return FAIL_ENVIRONMENT;
 }
 
@@ -118,7 +118,7 @@ int out_fail_usage(const char *next, const char *fmt, ...)
 	va_start(ap, fmt);
 	out_line_list("od-runtime: ", true, fmt, ap);
 	va_end(ap);
-	next_step(next);
+	out_print_next(next);
 	return FAIL_USAGE;
 }
 
@@ -129,7 +129,7 @@ void out_set_command(const char *name)
 	out_command = name;
 }
 
-const char *out_help(void)
+const char *out_help_hint(void)
 {
 	static char text[64];
 
@@ -168,7 +168,7 @@ void out_step(const char *fmt, ...)
 	 */
 	if (b.n > STEP_COLUMNS)
 		b.n = utf8_prefix(str_make(b.p, STEP_COLUMNS));
-	to_stderr(buf_view(&b));
+	out_write_stderr(buf_view(&b));
 	buf_free(&b);
 	step_shown = true;
 }
@@ -176,11 +176,11 @@ void out_step(const char *fmt, ...)
 void out_step_end(void)
 {
 	if (step_shown)
-		to_stderr(STR("\r\x1b[K"));
+		out_write_stderr(STR("\r\x1b[K"));
 	step_shown = false;
 }
 
-int out_text(int fd, struct str s)
+int out_write_text(int fd, struct str s)
 {
 	struct buf b = BUF_INIT(4 * (size_t)INJECT_REPLY_MAX);
 	int r;
@@ -194,17 +194,17 @@ int out_text(int fd, struct str s)
 	return r;
 }
 
-int out_buf(const struct buf *b)
+int out_write_buf(const struct buf *b)
 {
-	return b->err ? b->err : out_text(STDOUT_FILENO, buf_view(b));
+	return b->err ? b->err : out_write_text(STDOUT_FILENO, buf_view(b));
 }
 
-int out_line_take(struct buf *b)
+int out_write_line(struct buf *b)
 {
 	int r;
 
 	buf_putc(b, '\n');
-	r = out_buf(b);
+	r = out_write_buf(b);
 	buf_free(b);
 	return r;
 }
@@ -219,9 +219,9 @@ int out_exit_code(int r)
 	case FAIL_ENVIRONMENT:
 		return FAIL_BASE - r;
 	case -EINTR:
-		if (stop_signal()) {
+		if (stop_get_signal()) {
 			out_step_end();
-			return 128 + stop_signal();
+			return 128 + stop_get_signal();
 		}
 		break;
 	case -ENOMEM:

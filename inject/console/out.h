@@ -36,10 +36,10 @@ void out_clean(struct buf *b, struct str s, bool lines);
 int out_fail(const char *next, const char *fmt, ...) PRINTF(2, 3);
 int out_fail_usage(const char *next, const char *fmt, ...) PRINTF(2, 3);
 
-/* Sets the command that out_help names; name is borrowed. */
+/* Sets the command that out_help_hint names; name is borrowed. */
 void out_set_command(const char *name);
 /* The next step that names the help of the command, or of od-runtime. */
-const char *out_help(void);
+const char *out_help_hint(void);
 
 /* Prints a line on stderr, for people. */
 void out_note(const char *fmt, ...) PRINTF(1, 2);
@@ -55,11 +55,11 @@ void out_step_end(void);
  * Writes text of another program to fd 1 or 2: unchanged to a file or pipe, cleaned to a
  * terminal. -errno if the write fails.
  */
-int out_text(int fd, struct str s) MUST_USE;
+int out_write_text(int fd, struct str s) MUST_USE;
 /* Writes the content of a buf to stdout, unchanged. 0, the buf's error or -errno. */
-int out_buf(const struct buf *b) MUST_USE;
-/* As out_buf, with a line feed; frees b. */
-int out_line_take(struct buf *b) MUST_USE;
+int out_write_buf(const struct buf *b) MUST_USE;
+/* As out_write_buf, with a line feed; frees b. */
+int out_write_line(struct buf *b) MUST_USE;
 
 /* Appends a column of a table: the text, "-" if it is empty, and blanks up to width. */
 void out_put_column(struct buf *line, struct str text, size_t width);

@@ -16,7 +16,7 @@ static const int collectable[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 static volatile sig_atomic_t collecting, collected[ARRAY_LEN(collectable)];
 
 /* If the pipe is full, its bytes wake the poll as well. */
-static void wake_up(void)
+static void stop_wake_poll(void)
 {
 	int saved = errno;
 	char c = 0;
@@ -26,20 +26,20 @@ static void wake_up(void)
 	errno = saved;
 }
 
-static void on_signal(int signo)
+static void stop_on_signal(int signo)
 {
 	for (size_t i = 0; collecting && i < ARRAY_LEN(collectable); i++)
 		if (collectable[i] == signo)
 			collected[i] = 1;
 	if (!asked && !collecting)
 		asked = signo;
-	wake_up();
+	stop_wake_poll();
 }
 
 /* Handles a signal unless it is ignored, as under nohup and in background jobs. */
 static int stop_handle_signal(int signo)
 {
-	struct sigaction act = {.sa_handler = on_signal}, old;
+	struct sigaction act = {.sa_handler = stop_on_signal}, old;
 
 	if (sigaction(signo, NULL, &old) < 0)
 		return -errno;
@@ -91,7 +91,7 @@ int stop_next_signal(void)
 	return 0;
 }
 
-int stop_signal(void)
+int stop_get_signal(void)
 {
 	return asked;
 }
@@ -101,17 +101,17 @@ void stop_set_limit(uint64_t deadline)
 	limit = deadline;
 }
 
-bool stop_limit_ended(void)
+bool stop_is_expired(void)
 {
 	return limit && clock_ms() >= limit;
 }
 
-bool stop_is_asked(bool calm)
+bool stop_is_requested(bool calm)
 {
-	return !calm && (asked || stop_limit_ended());
+	return !calm && (asked || stop_is_expired());
 }
 
-static int remaining(uint64_t deadline)
+static int stop_get_timeout(uint64_t deadline)
 {
 	uint64_t now = clock_ms();
 
@@ -123,7 +123,7 @@ static int remaining(uint64_t deadline)
 }
 
 /* Empties the pipe after a change of size or a collected signal. */
-static void drain(void)
+static void stop_drain_pipe(void)
 {
 	char bytes[64];
 
@@ -131,7 +131,7 @@ static void drain(void)
 		continue;
 }
 
-static int poll_until(
+static int stop_poll_until(
 	struct pollfd *fds, size_t n, uint64_t deadline, bool calm, bool sizes)
 {
 	uint64_t until = deadline;
@@ -141,17 +141,17 @@ static int poll_until(
 		until = limit;
 	fds[0] = (struct pollfd){.fd = calm ? -1 : wake[0], .events = POLLIN};
 	for (;;) {
-		if (stop_is_asked(calm))
+		if (stop_is_requested(calm))
 			return -EINTR;
 		if (sizes && (resized || stop_has_collected()))
 			return 0;
-		r = poll(fds, n, remaining(until));
+		r = poll(fds, n, stop_get_timeout(until));
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r > 0 && !fds[0].revents)
 			return r;
 		if (r > 0 && !asked)
-			drain();
+			stop_drain_pipe();
 		if (r == 0 && deadline && clock_ms() >= deadline)
 			return 0;
 	}
@@ -159,7 +159,7 @@ static int poll_until(
 
 int stop_poll_n(struct pollfd *fds, size_t n, uint64_t deadline, bool calm)
 {
-	return poll_until(fds, n, deadline, calm, true);
+	return stop_poll_until(fds, n, deadline, calm, true);
 }
 
 int stop_poll(struct pollfd *fds, uint64_t deadline, bool calm)
@@ -173,37 +173,37 @@ int stop_wait(int fd, short events, uint64_t deadline, bool calm)
 		[1] = {.fd = fd, .events = events}, [2] = {.fd = -1}};
 	uint64_t from = clock_us();
 	/* The next stop_poll reports a change of the terminal's size. */
-	int r = poll_until(fds, STOP_FDS, deadline, calm, false);
+	int r = stop_poll_until(fds, STOP_FDS, deadline, calm, false);
 
 	waited += clock_us() - from;
 	return r > 0 ? fds[1].revents : r;
 }
 
-static void on_resize(int signo)
+static void stop_on_resize(int signo)
 {
 	(void)signo;
 	resized = 1;
-	wake_up();
+	stop_wake_poll();
 }
 
 int stop_watch_size(void)
 {
-	struct sigaction act = {.sa_handler = on_resize};
+	struct sigaction act = {.sa_handler = stop_on_resize};
 
 	return sigaction(SIGWINCH, &act, NULL) < 0 ? -errno : 0;
 }
 
-bool stop_resized(void)
+bool stop_is_resized(void)
 {
 	bool was = resized;
 
 	resized = 0;
 	if (was && !asked)
-		drain();
+		stop_drain_pipe();
 	return was;
 }
 
-uint64_t stop_waited_us(void)
+uint64_t stop_get_wait_us(void)
 {
 	return waited;
 }

@@ -16,7 +16,7 @@
 int stop_init(void) MUST_USE;
 
 /* The signal that requested the stop; 0: none yet. */
-int stop_signal(void);
+int stop_get_signal(void);
 
 /*
  * Sets the user's limit on the whole command, in monotonic milliseconds: after it every
@@ -24,9 +24,9 @@ int stop_signal(void);
  */
 void stop_set_limit(uint64_t deadline);
 /* Whether that limit has passed. */
-bool stop_limit_ended(void);
+bool stop_is_expired(void);
 /* Whether a signal or the limit ends waits; always false for calm. */
-bool stop_is_asked(bool calm);
+bool stop_is_requested(bool calm);
 
 /*
  * Waits until fd (-1: none) has one of poll's events, until the monotonic millisecond
@@ -49,7 +49,7 @@ int stop_poll_n(struct pollfd *fds, size_t n, uint64_t deadline, bool calm) MUST
 /* Starts to watch the size of the terminal. 0 or -errno. */
 int stop_watch_size(void) MUST_USE;
 /* Whether the size has changed since the last call. */
-bool stop_resized(void);
+bool stop_is_resized(void);
 
 /*
  * From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT are collected and do not end waits:
@@ -65,6 +65,6 @@ int stop_next_signal(void);
 void stop_end_collecting(void);
 
 /* The microseconds that stop_wait has taken so far. */
-uint64_t stop_waited_us(void);
+uint64_t stop_get_wait_us(void);
 
 #endif

@@ -4,19 +4,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-bool terminal_is_there(void)
+bool terminal_is_attached(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 }
 
-int terminal_raw(struct terminal *t)
+int terminal_set_raw(struct terminal *t)
 {
 	struct termios raw;
 
 	*t = (struct terminal){0};
-	if (tcgetattr(STDIN_FILENO, &t->before) < 0)
+	if (tcgetattr(STDIN_FILENO, &t->saved) < 0)
 		return -errno;
-	raw = t->before;
+	raw = t->saved;
 	cfmakeraw(&raw);
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) < 0)
 		return -errno;
@@ -27,12 +27,12 @@ int terminal_raw(struct terminal *t)
 /* Does not wait for pending output: a terminal that hangs would block us here. */
 void terminal_restore(struct terminal *t)
 {
-	if (t->raw && tcsetattr(STDIN_FILENO, TCSANOW, &t->before) < 0)
+	if (t->raw && tcsetattr(STDIN_FILENO, TCSANOW, &t->saved) < 0)
 		return;
 	t->raw = false;
 }
 
-void terminal_size(unsigned *rows, unsigned *columns)
+void terminal_get_size(unsigned *rows, unsigned *columns)
 {
 	struct winsize w = {0};
 	int r = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w);

@@ -8,21 +8,21 @@
 #include <termios.h>
 
 struct terminal {
-	struct termios before;
+	struct termios saved;
 	bool raw;
 };
 
 /* Whether stdin and stdout are a terminal. */
-bool terminal_is_there(void);
+bool terminal_is_attached(void);
 
 /*
  * Switches to raw mode: every key is passed on unchanged. terminal_restore in any case. 0
  * or -errno.
  */
-int terminal_raw(struct terminal *t) MUST_USE;
+int terminal_set_raw(struct terminal *t) MUST_USE;
 void terminal_restore(struct terminal *t);
 
 /* The size of the terminal; 24 rows of 80 columns if it is unknown. */
-void terminal_size(unsigned *rows, unsigned *columns);
+void terminal_get_size(unsigned *rows, unsigned *columns);
 
 #endif

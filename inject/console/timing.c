@@ -6,12 +6,12 @@
 
 void timing_start(struct timing *t)
 {
-	*t = (struct timing){.last = clock_us(), .last_waited = stop_waited_us()};
+	*t = (struct timing){.last = clock_us(), .last_waited = stop_get_wait_us()};
 }
 
-void timing_step(struct timing *t, const char *name)
+void timing_end_step(struct timing *t, const char *name)
 {
-	uint64_t now = clock_us(), waited = stop_waited_us();
+	uint64_t now = clock_us(), waited = stop_get_wait_us();
 
 	if (t->n == TIMING_STEPS)
 		return;
@@ -29,7 +29,7 @@ void timing_print(const struct timing *t)
 			(double)t->steps[i].us / 1000, (double)t->steps[i].own_us / 1000);
 }
 
-void timing_json(const struct timing *t, struct jw *w)
+void timing_write_json(const struct timing *t, struct jw *w)
 {
 	jw_object(w);
 	for (size_t i = 0; i < t->n; i++) {

@@ -19,10 +19,10 @@ struct timing {
 
 void timing_start(struct timing *t);
 /* The step called name (a literal) ends now and the next one begins. */
-void timing_step(struct timing *t, const char *name);
+void timing_end_step(struct timing *t, const char *name);
 /* Prints all steps on stderr. */
 void timing_print(const struct timing *t);
 /* Writes {"resolve":{"ms":1.5,"own_ms":0.2},...} */
-void timing_json(const struct timing *t, struct jw *w);
+void timing_write_json(const struct timing *t, struct jw *w);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "inject/engine/engine.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 #include "net/session_key.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 /* --- Frames --------------------------------------------------------------------- */
 
-void link_say(struct link *l, struct jw *w, const char *type, uint32_t id)
+void listen_begin_frame(struct link *l, struct jw *w, const char *type, uint32_t id)
 {
 	buf_reset(&l->hub->text);
 	jw_init(w, &l->hub->text);
@@ -27,7 +27,7 @@ void link_say(struct link *l, struct jw *w, const char *type, uint32_t id)
 	jw_uint(w, id);
 }
 
-void link_said(struct link *l, struct jw *w)
+void listen_send_frame(struct link *l, struct jw *w)
 {
 	jw_end(w);
 	/* Without the frame the two sides would wait for each other. */
@@ -40,9 +40,9 @@ void link_said(struct link *l, struct jw *w)
 
 /* --- Sandboxes ------------------------------------------------------------------ */
 
-static struct place *place_find(const struct hub *h, struct str id)
+static struct hub_entry *listen_find_entry(const struct hub *h, struct str id)
 {
-	struct place *p = h->places;
+	struct hub_entry *p = h->entries;
 
 	while (p && !str_eq(id, str_c(p->id)))
 		p = p->next;
@@ -50,9 +50,9 @@ static struct place *place_find(const struct hub *h, struct str id)
 }
 
 /* Frees a place whose sandbox is not connected, if there is one. */
-static void forget_one(struct hub *h)
+static void listen_evict_entry(struct hub *h)
 {
-	struct place **at = &h->places, *p;
+	struct hub_entry **at = &h->entries, *p;
 
 	while (*at && (*at)->link)
 		at = &(*at)->next;
@@ -61,27 +61,27 @@ static void forget_one(struct hub *h)
 		return;
 	*at = p->next;
 	free(p);
-	h->places_n--;
+	h->entries_n--;
 }
 
-static struct place *place_new(struct hub *h, struct str id)
+static struct hub_entry *hub_entry_new(struct hub *h, struct str id)
 {
-	struct place **end = &h->places, *p;
+	struct hub_entry **end = &h->entries, *p;
 
-	if (h->places_n == LISTEN_PLACES_MAX)
-		forget_one(h);
-	p = h->places_n < LISTEN_PLACES_MAX ? calloc(1, sizeof(*p)) : NULL;
+	if (h->entries_n == LISTEN_PLACES_MAX)
+		listen_evict_entry(h);
+	p = h->entries_n < LISTEN_PLACES_MAX ? calloc(1, sizeof(*p)) : NULL;
 	if (!p)
 		return NULL;
 	memcpy(p->id, id.p, id.n);
 	while (*end)
 		end = &(*end)->next;
 	*end = p;
-	h->places_n++;
+	h->entries_n++;
 	return p;
 }
 
-static void put_name(char *at, struct str name)
+static void listen_copy_name(char *at, struct str name)
 {
 	if (name.n && name.n <= CONNECT_ID_MAX)
 		memcpy(at, name.p, name.n);
@@ -93,7 +93,7 @@ static void put_name(char *at, struct str name)
  * loss of an earlier connection may be unnoticed here. Two sandboxes of one name, or
  * copies of a sandbox, would replace each other endlessly, so that they are refused.
  */
-static bool takes_over(const struct guest *from, const struct guest *g)
+static bool listen_can_replace(const struct hub_peer *from, const struct hub_peer *g)
 {
 	if (strcmp(from->sandbox, g->sandbox) != 0)
 		return false;
@@ -101,32 +101,35 @@ static bool takes_over(const struct guest *from, const struct guest *g)
 				     : g->boot > from->boot;
 }
 
-static void take_place(struct link *l, struct place *p, const struct guest *g)
+static void listen_claim_entry(
+	struct link *l, struct hub_entry *p, const struct hub_peer *g)
 {
 	struct link *old = p->link;
 
-	if (old && !takes_over(&p->guest, g)) {
-		ws_conn_close(l->ws, STREAM_TAKEN, STR("another sandbox has this name"));
+	if (old && !listen_can_replace(&p->peer, g)) {
+		ws_conn_close(l->ws, STREAM_NAME_CONFLICT,
+			STR("another sandbox has this name"));
 		return;
 	}
-	p->guest = *g;
+	p->peer = *g;
 	p->link = l;
-	l->place = p;
+	l->entry = p;
 	if (!old)
 		return;
-	old->place = NULL;
-	relays_lost(old);
+	old->entry = NULL;
+	relays_fail(old);
 	ws_conn_close(old->ws, STREAM_FENCED, STR("another connection of this sandbox"));
 }
 
-static void on_hello(struct link *l, struct doc *d)
+static void listen_read_hello(struct link *l, struct json_doc *d)
 {
-	struct json_val root = doc_root(d);
-	struct str id = doc_str(d, json_get(root, "box"));
-	struct place *p = listen_name_is_valid(id) ? place_find(l->hub, id) : NULL;
-	struct guest g = {.boot = doc_uint(json_get(root, "boot"), UINT32_MAX)};
+	struct json_val root = json_doc_root(d);
+	struct str id = json_doc_str(d, json_get(root, "box"));
+	struct hub_entry *p =
+		listen_name_is_valid(id) ? listen_find_entry(l->hub, id) : NULL;
+	struct hub_peer g = {.boot = json_doc_uint(json_get(root, "boot"), UINT32_MAX)};
 
-	if (l->place)
+	if (l->entry)
 		return;
 	if (l->name[0] && !str_eq(id, str_c(l->name))) {
 		log_warn("sandbox %s: refused: its --connect-id is not the name in its "
@@ -136,24 +139,24 @@ static void on_hello(struct link *l, struct doc *d)
 			STR("the token is that of another name, see --connect-id"));
 		return;
 	}
-	link_proof_take_nonce(l, doc_str(d, json_get(root, "nonce")));
-	put_name(g.sandbox, doc_str(d, json_get(root, "sandbox")));
-	put_name(g.epoch, doc_str(d, json_get(root, "epoch")));
+	listen_proof_read_nonce(l, json_doc_str(d, json_get(root, "nonce")));
+	listen_copy_name(g.sandbox, json_doc_str(d, json_get(root, "sandbox")));
+	listen_copy_name(g.epoch, json_doc_str(d, json_get(root, "epoch")));
 	if (!p && listen_name_is_valid(id))
-		p = place_new(l->hub, id);
+		p = hub_entry_new(l->hub, id);
 	if (p)
-		take_place(l, p, &g);
+		listen_claim_entry(l, p, &g);
 	else
 		ws_conn_close(l->ws, WS_POLICY, STR("this is no name, or one too many"));
 }
 
-static void take_text(struct link *l, struct str text)
+static void listen_read_text(struct link *l, struct str text)
 {
-	struct doc d;
+	struct json_doc d;
 	struct json_val root;
 	struct relay *to;
 	struct str type;
-	int r = doc_parse(&d, text);
+	int r = json_doc_parse(&d, text);
 
 	if (r) {
 		if (r == -ENOMEM)
@@ -162,28 +165,28 @@ static void take_text(struct link *l, struct str text)
 			ws_conn_close(l->ws, WS_BAD_TEXT, STR("this is no JSON"));
 		return;
 	}
-	root = doc_root(&d);
-	type = doc_str(&d, json_get(root, "type"));
-	to = relay_find(l, (uint32_t)doc_uint(json_get(root, "id"), UINT32_MAX));
+	root = json_doc_root(&d);
+	type = json_doc_str(&d, json_get(root, "type"));
+	to = relay_find(l, (uint32_t)json_doc_uint(json_get(root, "id"), UINT32_MAX));
 	if (str_eq(type, STR("hello")))
-		on_hello(l, &d);
+		listen_read_hello(l, &d);
 	else if (str_eq(type, STR("proof")))
-		link_proof_take(l, doc_str(&d, json_get(root, "proof")));
+		listen_proof_receive(l, json_doc_str(&d, json_get(root, "proof")));
 	else if (to && str_eq(type, STR("ack")))
-		relay_acked(to, doc_uint(json_get(root, "bytes"), INT64_MAX));
+		relay_on_ack(to, json_doc_uint(json_get(root, "bytes"), INT64_MAX));
 	else if (to && str_eq(type, STR("closed")))
-		relay_closed(to);
-	doc_free(&d);
+		relay_on_close(to);
+	json_doc_free(&d);
 }
 
-static void on_message(void *arg, enum ws_op op, struct str data)
+static void listen_on_message(void *arg, enum ws_op op, struct str data)
 {
 	struct link *l = arg;
 	struct channel_frame f;
 	struct relay *r;
 
 	if (op == WS_TEXT) {
-		take_text(l, data);
+		listen_read_text(l, data);
 		return;
 	}
 	if (channel_frame_get(data, &f)) {
@@ -192,59 +195,59 @@ static void on_message(void *arg, enum ws_op op, struct str data)
 	}
 	r = f.kind == CHANNEL_OUTPUT ? relay_find(l, f.id) : NULL;
 	if (r)
-		relay_output(r, &f);
+		relay_on_output(r, &f);
 }
 
-static void on_room(void *arg)
+static void listen_on_writable(void *arg)
 {
-	relays_go_on(arg);
+	relays_resume(arg);
 }
 
 /* Closes a link without a hello, because it occupies a connection. */
-static void on_beat(void *arg)
+static void listen_on_beat(void *arg)
 {
 	struct link *l = arg;
 
-	if (!l->place)
+	if (!l->entry)
 		ws_conn_close(l->ws, WS_POLICY, STR("no hello came"));
 }
 
-static void free_now(struct later *later)
+static void listen_on_free(struct later *later)
 {
 	free(container_of(later, struct link, later));
 }
 
-static void bury(struct link *l)
+static void listen_close_link(struct link *l)
 {
 	l->ws = NULL;
-	if (l->place)
-		l->place->link = NULL;
-	relays_lost(l);
+	if (l->entry)
+		l->entry->link = NULL;
+	relays_fail(l);
 	*l->at = l->next;
 	if (l->next)
 		l->next->at = l->at;
 	l->hub->links_n--;
-	loop_free_later(l->hub->loop, &l->later, free_now);
+	loop_defer_free(l->hub->loop, &l->later, listen_on_free);
 }
 
-static void on_ended(void *arg, unsigned code, const char *why)
+static void listen_on_end(void *arg, unsigned code, const char *why)
 {
 	struct link *l = arg;
 
 	const char *name = l->name[0] ? l->name : "-";
 
-	log_info("sandbox %s: %s (%u)", l->place ? l->place->id : name, why, code);
-	bury(l);
+	log_info("sandbox %s: %s (%u)", l->entry ? l->entry->id : name, why, code);
+	listen_close_link(l);
 }
 
-static void refuse_for_now(struct request *rq, struct str why)
+static void listen_fail_retry(struct request *rq, struct str why)
 {
 	request_add_field(rq, STR("retry-after"), STR("1"));
 	request_fail(rq, 503, why);
 }
 
 /* Whether the sandbox that this token names has its maximum of connections. */
-static bool link_has_most(const struct hub *h, struct str name)
+static bool listen_has_max_links(const struct hub *h, struct str name)
 {
 	unsigned n = 0;
 
@@ -254,26 +257,26 @@ static bool link_has_most(const struct hub *h, struct str name)
 }
 
 /* name is the name in the token; empty: there is no token. */
-static void link_new(struct hub *h, struct request *rq, struct str name)
+static void listen_link_new(struct hub *h, struct request *rq, struct str name)
 {
-	static const struct ws_ops ops = {.message = on_message,
-		.room = on_room,
-		.beat = on_beat,
-		.ended = on_ended};
+	static const struct ws_ops ops = {.message = listen_on_message,
+		.writable = listen_on_writable,
+		.beat = listen_on_beat,
+		.ended = listen_on_end};
 	struct link *l = NULL;
 	struct ws_conf conf = {.ops = &ops, .message_max = STREAM_PIECE + WS_QUEUE};
 
-	if (link_has_most(h, name)) {
-		refuse_for_now(rq, STR("This sandbox has too many connections."));
+	if (listen_has_max_links(h, name)) {
+		listen_fail_retry(rq, STR("This sandbox has too many connections."));
 		return;
 	}
 	if (h->links_n < LISTEN_LINKS_MAX)
 		l = conf.arg = calloc(1, sizeof(*l));
 	if (!l) {
-		refuse_for_now(rq, STR("There are too many sandboxes."));
+		listen_fail_retry(rq, STR("There are too many sandboxes."));
 		return;
 	}
-	put_name(l->name, name);
+	listen_copy_name(l->name, name);
 	if (ws_conn_accept(h->loop, rq, &conf, STR(""), &l->ws)) {
 		free(l);
 		return;
@@ -309,7 +312,7 @@ static void listen_write_list(const struct hub *h, struct request *rq)
 	jw_object(&w);
 	jw_key(&w, "sandboxes");
 	jw_array(&w);
-	for (const struct place *p = h->places; p; p = p->next) {
+	for (const struct hub_entry *p = h->entries; p; p = p->next) {
 		jw_object(&w);
 		jw_key(&w, "id");
 		jw_cstr(&w, p->id);
@@ -324,7 +327,7 @@ static void listen_write_list(const struct hub *h, struct request *rq)
 	request_reply(rq, 200, "application/json");
 }
 
-static void list(struct hub *h, struct request *rq)
+static void listen_reply_list(struct hub *h, struct request *rq)
 {
 	if (!h->conf.secret.n) {
 		request_fail(rq, 403,
@@ -342,7 +345,8 @@ static void list(struct hub *h, struct request *rq)
 }
 
 /* Writes the path after the sandbox's name, encoded again, with the query. */
-static void write_target(const struct request *rq, struct str rest, struct buf *target)
+static void listen_write_target(
+	const struct request *rq, struct str rest, struct buf *target)
 {
 	do {
 		rest = str_skip(rest, 1);
@@ -361,7 +365,7 @@ static void write_target(const struct request *rq, struct str rest, struct buf *
  * share is an eighth of them, so that a dozen sandboxes that never answer, and the next
  * dozen, leave some for the others.
  */
-static bool has_its_share(const struct link *l)
+static bool listen_is_over_share(const struct link *l)
 {
 	unsigned left = LISTEN_RELAYS_MAX - l->hub->relays_n;
 	unsigned share = left / 8 > LISTEN_SHARE_MIN ? left / 8 : LISTEN_SHARE_MIN;
@@ -374,7 +378,7 @@ static bool has_its_share(const struct link *l)
  * Sends the request on. The key stays here; the sandbox has to prove it with the
  * verifier.
  */
-static void relay_start(struct link *l, struct request *rq, struct str rest)
+static void listen_start_relay(struct link *l, struct request *rq, struct str rest)
 {
 	struct buf target = BUF_INIT(3 * HTTP_TARGET_MAX);
 	const struct http_fault *fault = NULL;
@@ -383,79 +387,80 @@ static void relay_start(struct link *l, struct request *rq, struct str rest)
 	int r = session_key_find(rq, &key);
 	bool shown = r == 0 && key.n;
 
-	write_target(rq, rest, &target);
+	listen_write_target(rq, rest, &target);
 	if (shown) {
-		sha256_of(key, verifier);
-		fault = link_proof_check(l, verifier);
+		sha256_compute(key, verifier);
+		fault = listen_proof_check(l, verifier);
 	}
 	if (r < 0)
 		request_fail(rq, 403,
 			STR("A header that can hold the session key stands twice."));
 	else if (target.err)
 		request_fail(rq, 414, STR("The target is too long."));
-	else if (fault && fault != &link_proof_pending)
-		request_fail(rq, fault->status, str_c(fault->words));
+	else if (fault && fault != &listen_proof_pending)
+		request_fail(rq, fault->status, str_c(fault->text));
 	else
 		relay_new(l, rq, buf_view(&target), shown ? verifier : NULL);
 	buf_free(&target);
 }
 
-static void relay(struct hub *h, struct request *rq, struct str path)
+static void listen_route_request(struct hub *h, struct request *rq, struct str path)
 {
 	struct str id = str_make(path.p, str_find_byte(path, '/'));
-	struct place *p = place_find(h, id);
+	struct hub_entry *p = listen_find_entry(h, id);
 
 	if (!p)
 		request_fail(rq, 404, STR("No sandbox of that name has dialled in."));
 	else if (!p->link)
-		refuse_for_now(rq, STR("The sandbox is not connected now."));
+		listen_fail_retry(rq, STR("The sandbox is not connected now."));
 	else if (h->relays_n == LISTEN_RELAYS_MAX)
-		refuse_for_now(rq, STR("There are too many requests."));
-	else if (has_its_share(p->link))
-		refuse_for_now(rq,
+		listen_fail_retry(rq, STR("There are too many requests."));
+	else if (listen_is_over_share(p->link))
+		listen_fail_retry(rq,
 			STR("There are too many requests for this sandbox, which has not "
 			    "answered them yet."));
 	else
-		relay_start(p->link, rq, str_skip(path, id.n));
+		listen_start_relay(p->link, rq, str_skip(path, id.n));
 }
 
-static void on_head(void *arg, struct request *rq)
+static void listen_on_head(void *arg, struct request *rq)
 {
 	struct hub *h = arg;
 	struct str path = rq->path;
 
-	if (!request_is_at_home(rq))
+	if (!request_is_local_origin(rq))
 		request_fail(rq, 403, STR("This Origin may not ask."));
 	else if (str_starts(path, STR(PLACES "/")))
-		relay(h, rq, str_skip(path, sizeof(PLACES)));
+		listen_route_request(h, rq, str_skip(path, sizeof(PLACES)));
 }
 
-static void let_in(struct hub *h, struct request *rq)
+static void listen_accept_link(struct hub *h, struct request *rq)
 {
 	struct str name = STR("");
 
 	if (!h->conf.secret.n ||
 		listen_token_is_sandbox(&h->tokens, listen_read_bearer(rq), &name))
-		link_new(h, rq, name);
+		listen_link_new(h, rq, name);
 	else
 		request_fail(rq, 403,
 			STR("Invalid token: a sandbox dials in with its own, which "
 			    "\"od-runtime token FILE NAME\" prints."));
 }
 
-static void alive(struct hub *h, struct request *rq)
+static void listen_reply_alive(struct hub *h, struct request *rq)
 {
 	(void)h;
 	buf_puts(request_out(rq), "{\"status\":\"ok\"}");
 	request_reply(rq, 200, "application/json");
 }
 
-static void on_ready(void *arg, struct request *rq)
+static void listen_on_ready(void *arg, struct request *rq)
 {
 	static const struct {
 		const char *path;
 		void (*answer)(struct hub *h, struct request *rq);
-	} routes[] = {{"/connect", let_in}, {PLACES, list}, {"/alive", alive}};
+	} routes[] = {{"/connect", listen_accept_link}, {PLACES, listen_reply_list},
+		{"/alive", listen_reply_alive}};
 
 	if (!str_eq(rq->method, STR("GET"))) {
 		request_fail(rq, 405, STR("Method Not Allowed"));
@@ -469,7 +474,7 @@ static void on_ready(void *arg, struct request *rq)
 	request_fail(rq, 404, STR("Not Found"));
 }
 
-static void on_gone(void *arg, struct request *rq)
+static void listen_on_request_end(void *arg, struct request *rq)
 {
 	(void)arg;
 	(void)rq;
@@ -477,8 +482,9 @@ static void on_gone(void *arg, struct request *rq)
 
 struct hub *hub_new(const struct hub_conf *conf, int *err)
 {
-	static const struct server_ops ops = {
-		.head = on_head, .ready = on_ready, .gone = on_gone};
+	static const struct server_ops ops = {.head = listen_on_head,
+		.ready = listen_on_ready,
+		.aborted = listen_on_request_end};
 	struct hub *h = calloc(1, sizeof(*h));
 	struct server_conf sc = {.ops = &ops, .arg = h};
 	int fd = conf->fd;
@@ -508,18 +514,18 @@ fail:
 void hub_del(struct hub *h)
 {
 	server_del(h->server);
-	relays_end(h);
+	relays_free(h);
 	while (h->links) {
 		struct ws_conn *ws = h->links->ws;
 
 		ws_conn_close(ws, WS_GOING_AWAY, STR("the backend stops"));
-		bury(h->links);
+		listen_close_link(h->links);
 		ws_conn_del(ws);
 	}
-	while (h->places) {
-		struct place *p = h->places;
+	while (h->entries) {
+		struct hub_entry *p = h->entries;
 
-		h->places = p->next;
+		h->entries = p->next;
 		free(p);
 	}
 	buf_free(&h->text);

@@ -13,17 +13,17 @@
 #include "net/ws_conn.h"
 
 /* The identity of a sandbox that dialled in; empty and 0: not given. */
-struct guest {
+struct hub_peer {
 	char sandbox[CONNECT_ID_MAX + 1]; /* the id stored in the sandbox */
 	char epoch[CONNECT_ID_MAX + 1];   /* the id of its process */
 	uint64_t boot;
 };
 
 /* A name under which a sandbox has dialled in. */
-struct place {
-	struct place *next;
+struct hub_entry {
+	struct hub_entry *next;
 	char id[CONNECT_ID_MAX + 1];
-	struct guest guest;
+	struct hub_peer peer;
 	struct link *link; /* NULL: not connected */
 };
 
@@ -31,7 +31,7 @@ struct place {
 enum link_proof_step {
 	LINK_PROOF_NONE, /* the sandbox offers no proof */
 	LINK_PROOF_OFFERED,
-	LINK_PROOF_ASKED,
+	LINK_PROOF_REQUESTED,
 	LINK_PROOF_RECEIVED, /* no client has sent a key that agrees with it */
 	LINK_PROOF_VALID,
 };
@@ -47,8 +47,9 @@ struct link_proof {
 struct link {
 	struct link **at, *next; /* all links of the hub */
 	struct hub *hub;
-	struct ws_conn *ws;  /* NULL once it has ended */
-	struct place *place; /* NULL: no hello was received, or another link took over */
+	struct ws_conn *ws; /* NULL once it has ended */
+	struct hub_entry
+		*entry; /* NULL: no hello was received, or another link took over */
 	char name[CONNECT_ID_MAX + 1]; /* in the token; empty: there is none */
 	struct link_proof proof;
 	struct relay *relays;
@@ -65,8 +66,8 @@ struct hub {
 	struct hub_conf conf;
 	struct listen_tokens tokens; /* where conf.secret is not empty */
 	struct server *server;
-	struct place *places;
-	unsigned places_n;
+	struct hub_entry *entries;
+	unsigned entries_n;
 	struct link *links;
 	unsigned links_n;
 	struct relay *relays;
@@ -78,19 +79,19 @@ struct hub {
  * Write a text frame: the caller writes members between the two calls; one frame at a
  * time. id 0: the frame has no id.
  */
-void link_say(struct link *l, struct jw *w, const char *type, uint32_t id);
-void link_said(struct link *l, struct jw *w);
+void listen_begin_frame(struct link *l, struct jw *w, const char *type, uint32_t id);
+void listen_send_frame(struct link *l, struct jw *w);
 
 /* Handle the nonce of the frame "hello" and the frame "proof" of the sandbox. */
-void link_proof_take_nonce(struct link *l, struct str hex);
-void link_proof_take(struct link *l, struct str hex);
+void listen_proof_read_nonce(struct link *l, struct str hex);
+void listen_proof_receive(struct link *l, struct str hex);
 /*
  * Whether the sandbox has proved possession of the key with this verifier. NULL: yes; or
- * the reason why not. The reason link_proof_pending means that the proof was requested.
+ * the reason why not. The reason listen_proof_pending means that the proof was requested.
  */
-const struct http_fault *link_proof_check(
+const struct http_fault *listen_proof_check(
 	struct link *l, const uint8_t verifier[SHA256_LEN]);
-extern const struct http_fault link_proof_pending;
+extern const struct http_fault listen_proof_pending;
 
 /*
  * Takes over the client's connection, with the unread part of its request. verifier is
@@ -103,18 +104,18 @@ void relay_new(
 void relays_check_proof(struct link *l);
 /* The relay of a channel; NULL: there is none. */
 struct relay *relay_find(const struct link *l, uint32_t id);
-void relay_output(struct relay *r, const struct channel_frame *f);
-void relay_acked(struct relay *r, uint64_t bytes);
+void relay_on_output(struct relay *r, const struct channel_frame *f);
+void relay_on_ack(struct relay *r, uint64_t bytes);
 /* Handles the end of a channel: the sandbox sends no more. */
-void relay_closed(struct relay *r);
+void relay_on_close(struct relay *r);
 /* Continues all relays: the link has space again. */
-void relays_go_on(struct link *l);
+void relays_resume(struct link *l);
 /*
  * Handles the loss of the link: clients without an answer receive 502 or 503, and the
  * connections of the others are reset.
  */
-void relays_lost(struct link *l);
+void relays_fail(struct link *l);
 /* Frees all relays of a hub at once. */
-void relays_end(struct hub *h);
+void relays_free(struct hub *h);
 
 #endif

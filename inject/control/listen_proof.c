@@ -5,7 +5,7 @@
  */
 #include "inject/control/listen_private.h"
 
-const struct http_fault link_proof_pending = {
+const struct http_fault listen_proof_pending = {
 	504, "The sandbox has not proved in time that it knows this key. Try again."};
 
 static const struct http_fault no_random = {503, "There are no random bytes."};
@@ -15,31 +15,31 @@ static const struct http_fault no_proof = {502,
 static const struct http_fault wrong_key = {
 	403, "Invalid API Key: the sandbox has not proved that it knows this key."};
 
-void link_proof_take_nonce(struct link *l, struct str hex)
+void listen_proof_read_nonce(struct link *l, struct str hex)
 {
 	if (hex_decode(hex, l->proof.nonces.sandbox, PROOF_NONCE) == 0)
 		l->proof.step = LINK_PROOF_OFFERED;
 }
 
-static const struct http_fault *link_proof_request(struct link *l)
+static const struct http_fault *listen_proof_request(struct link *l)
 {
 	char hex[PROOF_NONCE_HEX + 1];
 	struct jw w;
 
 	if (random_bytes(l->proof.nonces.backend, PROOF_NONCE))
 		return &no_random;
-	l->proof.step = LINK_PROOF_ASKED;
+	l->proof.step = LINK_PROOF_REQUESTED;
 	hex_encode(l->proof.nonces.backend, PROOF_NONCE, hex);
-	link_say(l, &w, "prove", 0);
+	listen_begin_frame(l, &w, "prove", 0);
 	jw_key(&w, "nonce");
 	jw_cstr(&w, hex);
-	link_said(l, &w);
-	return &link_proof_pending;
+	listen_send_frame(l, &w);
+	return &listen_proof_pending;
 }
 
-void link_proof_take(struct link *l, struct str hex)
+void listen_proof_receive(struct link *l, struct str hex)
 {
-	if (l->proof.step != LINK_PROOF_ASKED ||
+	if (l->proof.step != LINK_PROOF_REQUESTED ||
 		hex_decode(hex, l->proof.proof, SHA256_LEN)) {
 		ws_conn_close(l->ws, WS_POLICY,
 			STR("this is no proof, or none that was asked for"));
@@ -50,47 +50,47 @@ void link_proof_take(struct link *l, struct str hex)
 }
 
 /* From now on the sandbox accepts authorized channels on this link. */
-static void link_proof_send(struct link *l)
+static void listen_proof_send(struct link *l)
 {
 	uint8_t proof[SHA256_LEN];
 	char hex[SHA256_HEX + 1];
 	struct jw w;
 
 	proof_compute(l->proof.verifier, PROOF_BACKEND, &l->proof.nonces,
-		str_c(l->place->id), proof);
+		str_c(l->entry->id), proof);
 	hex_encode(proof, sizeof(proof), hex);
-	link_say(l, &w, "proof", 0);
+	listen_begin_frame(l, &w, "proof", 0);
 	jw_key(&w, "proof");
 	jw_cstr(&w, hex);
-	link_said(l, &w);
+	listen_send_frame(l, &w);
 }
 
-static const struct http_fault *link_proof_check_received(
+static const struct http_fault *listen_proof_verify(
 	struct link *l, const uint8_t verifier[SHA256_LEN])
 {
 	struct link_proof *p = &l->proof;
 
 	if (!proof_is_valid(
-		    p->proof, verifier, PROOF_SANDBOX, &p->nonces, str_c(l->place->id)))
+		    p->proof, verifier, PROOF_SANDBOX, &p->nonces, str_c(l->entry->id)))
 		return &wrong_key;
 	memcpy(p->verifier, verifier, sizeof(p->verifier));
 	p->step = LINK_PROOF_VALID;
-	link_proof_send(l);
+	listen_proof_send(l);
 	return NULL;
 }
 
-const struct http_fault *link_proof_check(
+const struct http_fault *listen_proof_check(
 	struct link *l, const uint8_t verifier[SHA256_LEN])
 {
 	switch (l->proof.step) {
 	case LINK_PROOF_NONE:
 		return &no_proof;
 	case LINK_PROOF_OFFERED:
-		return link_proof_request(l);
-	case LINK_PROOF_ASKED:
-		return &link_proof_pending;
+		return listen_proof_request(l);
+	case LINK_PROOF_REQUESTED:
+		return &listen_proof_pending;
 	case LINK_PROOF_RECEIVED:
-		return link_proof_check_received(l, verifier);
+		return listen_proof_verify(l, verifier);
 	case LINK_PROOF_VALID:
 		break;
 	}

@@ -4,7 +4,7 @@
 #include "codec/http/sse.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 enum {
 	CALLS = 16, /* concurrent requests; more wait */
 	NOTES = 8,  /* concurrent messages without an answer, besides the requests */
-	ASKS = CALLS + NOTES,
-	FDS = 2 + ASKS,
+	SLOTS = CALLS + NOTES,
+	FDS = 2 + SLOTS,
 	WAITING = 256, /* messages; as many calls as the sandbox has for one session */
 	WAITING_BYTES = 2 * INJECT_BODY_MAX,
 	SESSION = 128,
@@ -30,25 +30,25 @@ enum {
 struct message {
 	struct message *next; /* in the queue of waiting messages */
 	struct buf line;
-	struct buf id;      /* of the request; empty for none */
-	struct buf cancels; /* the id of the request that it cancels; or empty */
-	bool calls;         /* it is a request */
-	bool opens;         /* it is initialize */
+	struct buf id;        /* of the request; empty for none */
+	struct buf cancel_id; /* the id of the request that it cancels; or empty */
+	bool is_request;      /* it is a request */
+	bool is_initialize;   /* it is initialize */
 };
 
-enum ask_state {
-	ASK_FREE,
-	ASK_SENT,   /* the head of its answer has not arrived */
-	ASK_WHOLE,  /* a single answer, complete at its end */
-	ASK_EVENTS, /* a stream of answers */
+enum bridge_slot_state {
+	SLOT_FREE,
+	SLOT_SENT,   /* the head of its answer has not arrived */
+	SLOT_BODY,   /* a single answer, complete at its end */
+	SLOT_EVENTS, /* a stream of answers */
 };
 
 /* A message that was sent, and its answer. */
-struct ask {
-	enum ask_state state;
-	struct call call;
+struct bridge_slot {
+	enum bridge_slot_state state;
+	struct http_client call;
 	struct message *m;
-	bool again;            /* it was sent before, in a session that was lost */
+	bool retried;          /* it was sent before, in a session that was lost */
 	char session[SESSION]; /* the session in which it was sent */
 	struct buf body;
 	struct sse events;
@@ -57,19 +57,19 @@ struct ask {
 struct bridge {
 	const struct sandbox *sandbox;
 	char session[SESSION]; /* the session id; empty: there is none */
-	struct buf hello;      /* the initialize of the session, to repeat it */
-	struct ask asks[ASKS];
+	struct buf initialize; /* the initialize of the session, to repeat it */
+	struct bridge_slot slots[SLOTS];
 	struct message *waiting; /* the queue, the oldest first */
 	unsigned waiting_n;
 	size_t waiting_bytes;
 	struct lines lines; /* of stdin */
-	bool all_in;        /* stdin has ended */
+	bool input_ended;   /* stdin has ended */
 };
 
 /* --- To the client ---------------------------------------------------------------- */
 
 /* Writes all bytes to stdout. Signals end the wait for a client that does not read. */
-static int put_all(struct str s)
+static int bridge_write_all(struct str s)
 {
 	while (s.n) {
 		int r = stop_wait(STDOUT_FILENO, POLLOUT, 0, false);
@@ -86,22 +86,23 @@ static int put_all(struct str s)
 	return 0;
 }
 
-static int put(struct str message)
+static int bridge_write_line(struct str message)
 {
-	int r = put_all(message);
+	int r = bridge_write_all(message);
 
-	return r ? r : put_all(STR("\n"));
+	return r ? r : bridge_write_all(STR("\n"));
 }
 
 /* Sends the client an error for its request; prints it if the message has no id. */
-static int put_error(const struct message *m, const char *words)
+static int bridge_send_error(const struct message *m, const char *words)
 {
 	struct buf out = BUF_INIT(4096);
 	int r = 0;
 
 	if (m->id.n) {
-		jsonrpc_error(&out, buf_view(&m->id), JSONRPC_INTERNAL, str_c(words));
-		r = out.err ? out.err : put(buf_view(&out));
+		jsonrpc_write_error(
+			&out, buf_view(&m->id), JSONRPC_INTERNAL, str_c(words));
+		r = out.err ? out.err : bridge_write_line(buf_view(&out));
 	} else {
 		out_note("%s", words);
 	}
@@ -109,7 +110,7 @@ static int put_error(const struct message *m, const char *words)
 	return r;
 }
 
-static int put_failure(const struct ask *a, int err)
+static int bridge_send_failure(const struct bridge_slot *a, int err)
 {
 	char words[256];
 
@@ -117,15 +118,16 @@ static int put_failure(const struct ask *a, int err)
 		return err;
 	snprintf(words, sizeof(words), "The sandbox did not answer%s%s.",
 		err <= FAIL_BASE ? "" : ": ", err <= FAIL_BASE ? "" : err_text(err));
-	return put_error(a->m, words);
+	return bridge_send_error(a->m, words);
 }
 
 /* --- To the sandbox --------------------------------------------------------------- */
 
-static int start(struct bridge *b, struct call *c, const char *method, struct str body)
+static int bridge_start_call(
+	struct bridge *b, struct http_client *c, const char *method, struct str body)
 {
 	char headers[256];
-	const struct call_request q = {
+	const struct http_client_request q = {
 		.method = method,
 		.target = TARGET("/mcp/sandbox"),
 		.headers = headers,
@@ -141,7 +143,7 @@ static int start(struct bridge *b, struct call *c, const char *method, struct st
 	return sandbox_start(b->sandbox, c, &q, INJECT_ENGINE_MS);
 }
 
-static void keep_session(struct bridge *b, const struct call *c)
+static void bridge_save_session(struct bridge *b, const struct http_client *c)
 {
 	struct str id;
 
@@ -151,19 +153,19 @@ static void keep_session(struct bridge *b, const struct call *c)
 }
 
 /* Sends a message and discards its answer. */
-static int tell(struct bridge *b, const char *method, struct str body)
+static int bridge_notify(struct bridge *b, const char *method, struct str body)
 {
 	struct buf answer = BUF_INIT(INJECT_TEXT_MAX);
-	struct call c;
-	int r = start(b, &c, method, body);
+	struct http_client c;
+	int r = bridge_start_call(b, &c, method, body);
 
 	if (!r)
-		r = call_finish(&c);
+		r = http_client_finish(&c);
 	if (!r)
-		keep_session(b, &c);
+		bridge_save_session(b, &c);
 	if (!r)
-		r = call_collect(&c, &answer);
-	call_close(&c);
+		r = http_client_read_all(&c, &answer);
+	http_client_close(&c);
 	buf_free(&answer);
 	return r;
 }
@@ -173,18 +175,18 @@ static int tell(struct bridge *b, const char *method, struct str body)
  * client is not involved. On failure the old session stays, so that the next message is
  * refused and leads here again.
  */
-static int open_again(struct bridge *b)
+static int bridge_reopen_session(struct bridge *b)
 {
 	char old[SESSION];
 	int r;
 
 	memcpy(old, b->session, sizeof(old));
 	b->session[0] = '\0';
-	r = tell(b, "POST", buf_view(&b->hello));
+	r = bridge_notify(b, "POST", buf_view(&b->initialize));
 	if (!r && !b->session[0])
 		r = ERR_CLOSED;
 	if (!r)
-		r = tell(b, "POST",
+		r = bridge_notify(b, "POST",
 			STR("{\"jsonrpc\":\"2.0\",\"method\":"
 			    "\"notifications/initialized\"}"));
 	if (r)
@@ -192,35 +194,35 @@ static int open_again(struct bridge *b)
 	return r;
 }
 
-static void message_del(struct message *m)
+static void bridge_free_message(struct message *m)
 {
 	buf_free(&m->line);
 	buf_free(&m->id);
-	buf_free(&m->cancels);
+	buf_free(&m->cancel_id);
 	free(m);
 }
 
-static void release(struct ask *a)
+static void bridge_free_slot(struct bridge_slot *a)
 {
-	call_close(&a->call);
-	message_del(a->m);
+	http_client_close(&a->call);
+	bridge_free_message(a->m);
 	buf_free(&a->body);
 	sse_free(&a->events);
-	*a = (struct ask){.state = ASK_FREE};
+	*a = (struct bridge_slot){.state = SLOT_FREE};
 }
 
-static int send(struct bridge *b, struct ask *a)
+static int bridge_send(struct bridge *b, struct bridge_slot *a)
 {
-	int r = start(b, &a->call, "POST", buf_view(&a->m->line));
+	int r = bridge_start_call(b, &a->call, "POST", buf_view(&a->m->line));
 
 	memcpy(a->session, b->session, sizeof(a->session));
 	if (r) {
-		r = put_failure(a, r);
-		release(a);
+		r = bridge_send_failure(a, r);
+		bridge_free_slot(a);
 	} else {
 		/* A tool may take any time to begin its answer. */
-		call_limit(&a->call, 0, 0);
-		a->state = ASK_SENT;
+		http_client_set_limits(&a->call, 0, 0);
+		a->state = SLOT_SENT;
 	}
 	return r;
 }
@@ -228,82 +230,83 @@ static int send(struct bridge *b, struct ask *a)
 /* --- From the sandbox ------------------------------------------------------------- */
 
 /* Begins a new session, unless another message of the lost session has done so. */
-static bool has_session(struct bridge *b, const struct ask *a)
+static bool bridge_ensure_session(struct bridge *b, const struct bridge_slot *a)
 {
-	return strcmp(a->session, b->session) != 0 || open_again(b) == 0;
+	return strcmp(a->session, b->session) != 0 || bridge_reopen_session(b) == 0;
 }
 
 /* Ends a with an error, unless it can be sent again in a new session. */
-static int refused(struct bridge *b, struct ask *a)
+static int bridge_handle_refusal(struct bridge *b, struct bridge_slot *a)
 {
 	unsigned status = a->call.head.status;
 	char words[128];
 	int r;
 
 	snprintf(words, sizeof(words), "The sandbox refused this: status %u.", status);
-	if (status == 404 && b->session[0] && !a->again && !a->m->opens) {
-		call_close(&a->call);
-		a->again = true;
-		if (has_session(b, a))
-			return send(b, a);
+	if (status == 404 && b->session[0] && !a->retried && !a->m->is_initialize) {
+		http_client_close(&a->call);
+		a->retried = true;
+		if (bridge_ensure_session(b, a))
+			return bridge_send(b, a);
 	}
-	r = put_error(a->m, words);
-	release(a);
+	r = bridge_send_error(a->m, words);
+	bridge_free_slot(a);
 	return r;
 }
 
-static int read_head(struct bridge *b, struct ask *a)
+static int bridge_read_head(struct bridge *b, struct bridge_slot *a)
 {
 	struct str type = {0};
 	unsigned status;
 	int r;
 
 	/* All other calls wait until a head that has begun is complete. */
-	call_limit(&a->call, HEAD_MS, HEAD_MS);
-	r = call_finish(&a->call);
+	http_client_set_limits(&a->call, HEAD_MS, HEAD_MS);
+	r = http_client_finish(&a->call);
 	if (r)
 		return r;
-	call_limit(&a->call, 0, 0);
+	http_client_set_limits(&a->call, 0, 0);
 	status = a->call.head.status;
 	if (status == 200 || status == 202) {
-		keep_session(b, &a->call);
+		bridge_save_session(b, &a->call);
 		r = http_field_find(
 			&a->call.head.head, a->call.in.p, STR("content-type"), &type);
-		a->state = r == 0 && str_eq(type, STR("text/event-stream")) ? ASK_EVENTS
-									    : ASK_WHOLE;
+		a->state = r == 0 && str_eq(type, STR("text/event-stream")) ? SLOT_EVENTS
+									    : SLOT_BODY;
 		return 0;
 	}
-	return refused(b, a);
+	return bridge_handle_refusal(b, a);
 }
 
-static int take_events(struct ask *a, struct str piece)
+static int bridge_write_events(struct bridge_slot *a, struct str piece)
 {
 	struct str data;
 	int r;
 
 	while ((r = sse_next(&a->events, &piece, &data)) == 0) {
 		/* Each event is a line, as the sandbox writes it. */
-		r = put(data);
+		r = bridge_write_line(data);
 		if (r)
 			return r;
 	}
 	return r < 0 ? r : 0;
 }
 
-static int end_of(struct ask *a)
+static int bridge_finish_reply(struct bridge_slot *a)
 {
-	return a->state == ASK_WHOLE && a->body.n ? put(buf_view(&a->body)) : 0;
+	return a->state == SLOT_BODY && a->body.n ? bridge_write_line(buf_view(&a->body))
+						  : 0;
 }
 
 /* Reads the bytes that have arrived and does not wait, because other calls wait too. */
-static int read_body(struct ask *a)
+static int bridge_read_body(struct bridge_slot *a)
 {
 	struct str piece;
 	int r;
 
-	while ((r = call_try(&a->call, &piece)) == 1) {
-		if (a->state == ASK_EVENTS)
-			r = take_events(a, piece);
+	while ((r = http_client_try_read(&a->call, &piece)) == 1) {
+		if (a->state == SLOT_EVENTS)
+			r = bridge_write_events(a, piece);
 		else
 			buf_str(&a->body, piece);
 		if (a->body.err)
@@ -313,30 +316,30 @@ static int read_body(struct ask *a)
 	}
 	if (r == -EAGAIN)
 		return 0;
-	r = r == 0 ? end_of(a) : r;
+	r = r == 0 ? bridge_finish_reply(a) : r;
 	if (r >= 0)
-		release(a);
+		bridge_free_slot(a);
 	return r;
 }
 
-static int receive(struct bridge *b, struct ask *a)
+static int bridge_receive(struct bridge *b, struct bridge_slot *a)
 {
 	int r = 0;
 
-	if (a->state == ASK_SENT)
-		r = read_head(b, a);
-	if (!r && (a->state == ASK_WHOLE || a->state == ASK_EVENTS))
-		r = read_body(a);
+	if (a->state == SLOT_SENT)
+		r = bridge_read_head(b, a);
+	if (!r && (a->state == SLOT_BODY || a->state == SLOT_EVENTS))
+		r = bridge_read_body(a);
 	if (r == 0 || r == -EPIPE)
 		return r;
-	r = put_failure(a, r);
-	release(a);
+	r = bridge_send_failure(a, r);
+	bridge_free_slot(a);
 	return r;
 }
 
 /* --- From the client -------------------------------------------------------------- */
 
-static int keep_id(struct buf *id, struct json_val v)
+static int bridge_copy_id(struct buf *id, struct json_val v)
 {
 	enum json_type type = json_type(v);
 
@@ -349,32 +352,32 @@ static int keep_id(struct buf *id, struct json_val v)
  * Reads the kind and the ids of a message. Text that is no message is sent as well: the
  * sandbox refuses it.
  */
-static int look(struct message *m)
+static int bridge_parse_message(struct message *m)
 {
 	const char *why;
 	struct jsonrpc j = {.id = {NULL, 0}};
-	struct doc d;
+	struct json_doc d;
 	int r;
 
-	if (doc_parse(&d, buf_view(&m->line)) < 0) {
+	if (json_doc_parse(&d, buf_view(&m->line)) < 0) {
 		buf_puts(&m->id, "null");
 		return m->id.err;
 	}
-	r = jsonrpc_read(doc_root(&d), &d.arena, &j, &why);
-	m->calls = r == 0 && j.kind == JSONRPC_REQUEST;
-	m->opens = m->calls && str_eq(j.method, STR("initialize"));
-	if (r < 0 || m->calls)
+	r = jsonrpc_read(json_doc_root(&d), &d.arena, &j, &why);
+	m->is_request = r == 0 && j.kind == JSONRPC_REQUEST;
+	m->is_initialize = m->is_request && str_eq(j.method, STR("initialize"));
+	if (r < 0 || m->is_request)
 		buf_str(&m->id, j.id.n ? j.id : STR("null"));
 	r = m->id.err;
-	if (!r && !m->calls && str_eq(j.method, STR("notifications/cancelled")))
-		r = keep_id(&m->cancels, json_get(j.params, "requestId"));
-	doc_free(&d);
+	if (!r && !m->is_request && str_eq(j.method, STR("notifications/cancelled")))
+		r = bridge_copy_id(&m->cancel_id, json_get(j.params, "requestId"));
+	json_doc_free(&d);
 	/* An id that is too long matches no request. */
 	return r == ERR_LIMIT ? 0 : r;
 }
 
 /* 0 with the message in *made; -ENOMEM, ERR_LIMIT. */
-static int message_new(struct str line, struct message **made)
+static int bridge_message_new(struct str line, struct message **made)
 {
 	struct message *m = calloc(1, sizeof(*m));
 	int r;
@@ -384,18 +387,18 @@ static int message_new(struct str line, struct message **made)
 	*m = (struct message){
 		.line = BUF_INIT(INJECT_BODY_MAX),
 		.id = BUF_INIT(JSONRPC_ID_MAX),
-		.cancels = BUF_INIT(JSONRPC_ID_MAX),
+		.cancel_id = BUF_INIT(JSONRPC_ID_MAX),
 	};
 	buf_str(&m->line, line);
-	r = m->line.err ? m->line.err : look(m);
+	r = m->line.err ? m->line.err : bridge_parse_message(m);
 	if (r)
-		message_del(m);
+		bridge_free_message(m);
 	else
 		*made = m;
 	return r;
 }
 
-static void unlink_waiting(struct bridge *b, struct message **at)
+static void bridge_unlink_message(struct bridge *b, struct message **at)
 {
 	struct message *m = *at;
 
@@ -405,37 +408,37 @@ static void unlink_waiting(struct bridge *b, struct message **at)
 }
 
 /* Removes the waiting request that m cancels. False: it does not wait here. */
-static bool cancel(struct bridge *b, const struct message *m)
+static bool bridge_cancel(struct bridge *b, const struct message *m)
 {
 	struct message **at = &b->waiting, *found;
 
-	while (*at && !str_eq(buf_view(&(*at)->id), buf_view(&m->cancels)))
+	while (*at && !str_eq(buf_view(&(*at)->id), buf_view(&m->cancel_id)))
 		at = &(*at)->next;
 	found = *at;
-	if (!found || !found->calls)
+	if (!found || !found->is_request)
 		return false;
-	unlink_waiting(b, at);
-	message_del(found);
+	bridge_unlink_message(b, at);
+	bridge_free_message(found);
 	return true;
 }
 
-static int take_line(struct bridge *b, struct str line)
+static int bridge_queue_line(struct bridge *b, struct str line)
 {
 	struct message *m, **end = &b->waiting;
-	int r = message_new(line, &m);
+	int r = bridge_message_new(line, &m);
 
 	if (r)
 		return r;
-	if (m->cancels.n && cancel(b, m)) {
-		message_del(m);
+	if (m->cancel_id.n && bridge_cancel(b, m)) {
+		bridge_free_message(m);
 		return 0;
 	}
 	/* Reading continues, because a cancellation may follow. */
-	if (m->calls &&
+	if (m->is_request &&
 		(b->waiting_n >= WAITING ||
 			b->waiting_bytes + m->line.n > WAITING_BYTES)) {
-		r = put_error(m, "Too many calls are waiting.");
-		message_del(m);
+		r = bridge_send_error(m, "Too many calls are waiting.");
+		bridge_free_message(m);
 		return r;
 	}
 	while (*end)
@@ -447,56 +450,57 @@ static int take_line(struct bridge *b, struct str line)
 }
 
 /* A free slot for m; NULL: there is none, or an initialize is in progress. */
-static struct ask *place(struct bridge *b, const struct message *m)
+static struct bridge_slot *bridge_find_slot(struct bridge *b, const struct message *m)
 {
-	struct ask *a = NULL;
+	struct bridge_slot *a = NULL;
 	unsigned calls = 0;
 
-	for (size_t i = 0; i < ASKS; i++) {
-		if (b->asks[i].state == ASK_FREE) {
-			a = &b->asks[i];
+	for (size_t i = 0; i < SLOTS; i++) {
+		if (b->slots[i].state == SLOT_FREE) {
+			a = &b->slots[i];
 			continue;
 		}
-		if (b->asks[i].m->opens)
+		if (b->slots[i].m->is_initialize)
 			return NULL;
-		calls += b->asks[i].m->calls;
+		calls += b->slots[i].m->is_request;
 	}
-	return m->calls && calls >= CALLS ? NULL : a;
+	return m->is_request && calls >= CALLS ? NULL : a;
 }
 
-static int go(struct bridge *b, struct ask *a, struct message *m)
+static int bridge_start_message(
+	struct bridge *b, struct bridge_slot *a, struct message *m)
 {
-	*a = (struct ask){.m = m, .body = BUF_INIT(INJECT_REPLY_MAX)};
+	*a = (struct bridge_slot){.m = m, .body = BUF_INIT(INJECT_REPLY_MAX)};
 	sse_init(&a->events, INJECT_REPLY_MAX);
-	call_begin(&a->call, -1, 0, false);
-	if (m->opens) {
+	http_client_begin(&a->call, -1, 0, false);
+	if (m->is_initialize) {
 		b->session[0] = '\0';
-		buf_reset(&b->hello);
-		buf_str(&b->hello, buf_view(&m->line));
+		buf_reset(&b->initialize);
+		buf_str(&b->initialize, buf_view(&m->line));
 	}
-	if (!b->hello.err)
-		return send(b, a);
-	release(a);
-	return b->hello.err;
+	if (!b->initialize.err)
+		return bridge_send(b, a);
+	bridge_free_slot(a);
+	return b->initialize.err;
 }
 
 /*
  * Sends the waiting messages that have a slot. Messages without an answer may overtake
  * requests; no message overtakes an initialize.
  */
-static int pump(struct bridge *b)
+static int bridge_send_waiting(struct bridge *b)
 {
 	struct message **at = &b->waiting;
 	int r = 0;
 
 	while (*at && !r) {
 		struct message *m = *at;
-		struct ask *a = place(b, m);
+		struct bridge_slot *a = bridge_find_slot(b, m);
 
 		if (a) {
-			unlink_waiting(b, at);
-			r = go(b, a, m);
-		} else if (m->opens) {
+			bridge_unlink_message(b, at);
+			r = bridge_start_message(b, a, m);
+		} else if (m->is_initialize) {
 			break;
 		} else {
 			at = &m->next;
@@ -505,90 +509,90 @@ static int pump(struct bridge *b)
 	return r;
 }
 
-static int take_lines(struct bridge *b, struct str in)
+static int bridge_queue_lines(struct bridge *b, struct str in)
 {
 	struct str line;
 	int r;
 
 	while ((r = lines_next(&b->lines, &in, &line)) == 0) {
 		line = str_trim(line, " \t\r");
-		r = line.n ? take_line(b, line) : 0;
+		r = line.n ? bridge_queue_line(b, line) : 0;
 		if (r)
 			break;
 	}
 	return r < 0 ? r : 0;
 }
 
-static int read_in(struct bridge *b)
+static int bridge_read_stdin(struct bridge *b)
 {
 	static char room[READ];
 	ssize_t n = read(STDIN_FILENO, room, sizeof(room));
 
 	if (n > 0)
-		return take_lines(b, str_make(room, (size_t)n));
+		return bridge_queue_lines(b, str_make(room, (size_t)n));
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	b->all_in = true;
+	b->input_ended = true;
 	/* The last line may lack its line feed. */
-	return take_lines(b, STR("\n"));
+	return bridge_queue_lines(b, STR("\n"));
 }
 
 /* --- The event loop --------------------------------------------------------------- */
 
-static bool is_busy(const struct bridge *b)
+static bool bridge_is_busy(const struct bridge *b)
 {
-	for (size_t i = 0; i < ASKS; i++)
-		if (b->asks[i].state != ASK_FREE)
+	for (size_t i = 0; i < SLOTS; i++)
+		if (b->slots[i].state != SLOT_FREE)
 			return true;
 	return b->waiting;
 }
 
-static int step(struct bridge *b)
+static int bridge_poll(struct bridge *b)
 {
 	struct pollfd fds[FDS];
 	int r;
 
 	fds[1] = (struct pollfd){
-		.fd = b->all_in || b->waiting_n >= 2 * WAITING ? -1 : STDIN_FILENO,
+		.fd = b->input_ended || b->waiting_n >= 2 * WAITING ? -1 : STDIN_FILENO,
 		.events = POLLIN,
 	};
-	for (size_t i = 0; i < ASKS; i++)
+	for (size_t i = 0; i < SLOTS; i++)
 		fds[2 + i] = (struct pollfd){
-			.fd = b->asks[i].state ? b->asks[i].call.way.fd : -1,
+			.fd = b->slots[i].state ? b->slots[i].call.transport.fd : -1,
 			.events = POLLIN,
 		};
 	r = stop_poll_n(fds, FDS, 0, false);
 	if (r < 0)
 		return r;
-	r = fds[1].revents ? read_in(b) : 0;
-	for (size_t i = 0; i < ASKS && !r; i++)
-		if (fds[2 + i].revents && b->asks[i].state)
-			r = receive(b, &b->asks[i]);
-	return r ? r : pump(b);
+	r = fds[1].revents ? bridge_read_stdin(b) : 0;
+	for (size_t i = 0; i < SLOTS && !r; i++)
+		if (fds[2 + i].revents && b->slots[i].state)
+			r = bridge_receive(b, &b->slots[i]);
+	return r ? r : bridge_send_waiting(b);
 }
 
-int mcp_bridge(const struct sandbox *s)
+int bridge_run(const struct sandbox *s)
 {
-	struct bridge b = {.sandbox = s, .hello = BUF_INIT(INJECT_BODY_MAX)};
+	struct bridge b = {.sandbox = s, .initialize = BUF_INIT(INJECT_BODY_MAX)};
 	int r = 0;
 
 	lines_init(&b.lines, INJECT_BODY_MAX);
-	while (!r && (!b.all_in || is_busy(&b)))
-		r = step(&b);
+	while (!r && (!b.input_ended || bridge_is_busy(&b)))
+		r = bridge_poll(&b);
 	/* Ends the session; the sandbox would also end it when it needs the place. */
-	if (!r && b.session[0] && tell(&b, "DELETE", STR("")))
+	if (!r && b.session[0] && bridge_notify(&b, "DELETE", STR("")))
 		b.session[0] = '\0';
-	for (size_t i = 0; i < ASKS; i++)
-		if (b.asks[i].state)
-			release(&b.asks[i]);
+	for (size_t i = 0; i < SLOTS; i++)
+		if (b.slots[i].state)
+			bridge_free_slot(&b.slots[i]);
 	while (b.waiting) {
 		struct message *m = b.waiting;
 
-		unlink_waiting(&b, &b.waiting);
-		message_del(m);
+		bridge_unlink_message(&b, &b.waiting);
+		bridge_free_message(m);
 	}
 	lines_free(&b.lines);
-	buf_free(&b.hello);
+	buf_free(&b.initialize);
 	return r == ERR_LIMIT ? out_fail("send large content with od-runtime cp",
 					"a message of the client is too long")
 			      : r;

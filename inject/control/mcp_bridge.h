@@ -12,6 +12,6 @@
  * -errno if stdin or stdout fails. A failed request to the sandbox does not end the
  * bridge; the client receives a JSON-RPC error.
  */
-int mcp_bridge(const struct sandbox *s) MUST_USE;
+int bridge_run(const struct sandbox *s) MUST_USE;
 
 #endif

@@ -11,53 +11,53 @@
 
 enum relay_state {
 	RELAY_PROVE, /* the sandbox has to prove the key first; there is no channel */
-	RELAY_CARRY,
+	RELAY_TRANSFER,
 	RELAY_FLUSH,  /* nothing more comes from the sandbox */
 	RELAY_LINGER, /* all is sent; the client has to close first */
-	RELAY_GONE,
+	RELAY_CLOSED,
 };
 
 struct relay {
 	enum relay_state state;
-	struct link *link;               /* NULL: the channel has ended */
-	struct relay *next;              /* in the list of the link */
-	struct relay **at, *next_of_all; /* in the list of the hub */
+	struct link *link;            /* NULL: the channel has ended */
+	struct relay *next;           /* in the list of the link */
+	struct relay **at, *hub_next; /* in the list of the hub */
 	struct hub *hub;
 	uint32_t id;                  /* of the channel; 0: not opened yet */
 	uint8_t verifier[SHA256_LEN]; /* of the key, for RELAY_PROVE */
-	struct transport front;
+	struct transport client;
 	struct io io;
 	struct timer timer;
 	struct later later;
-	bool ended;      /* the client sends no more */
-	bool told_ended; /* the end of the request was sent to the sandbox */
-	bool answered;   /* a byte of the answer has arrived */
+	bool ended;    /* the client sends no more */
+	bool end_sent; /* the end of the request was sent to the sandbox */
+	bool answered; /* a byte of the answer has arrived */
 	struct relay_input input;
-	struct buf in;  /* for the sandbox */
-	size_t held;    /* its last bytes, which wait for the WebSocket to open */
-	uint64_t put;   /* bytes sent to the sandbox */
-	uint64_t taken; /* acknowledged by the sandbox */
-	struct buf out; /* for the client */
-	size_t sent;    /* bytes of out */
-	uint64_t got;   /* bytes from the sandbox */
-	uint64_t done;  /* bytes sent to the client */
-	uint64_t told;  /* bytes acknowledged to the sandbox */
-	uint64_t stuck; /* done at the time when the stall timer was set */
+	struct buf in;         /* for the sandbox */
+	size_t in_held;        /* its last bytes, which wait for the WebSocket to open */
+	uint64_t in_sent;      /* bytes sent to the sandbox */
+	uint64_t in_acked;     /* acknowledged by the sandbox */
+	struct buf out;        /* for the client */
+	size_t out_offset;     /* bytes of out */
+	uint64_t out_received; /* bytes from the sandbox */
+	uint64_t out_sent;     /* bytes sent to the client */
+	uint64_t out_acked;    /* bytes acknowledged to the sandbox */
+	uint64_t stall_mark;   /* done at the time when the stall timer was set */
 };
 
-static void enter(struct relay *r, enum relay_state to)
+static void relay_set_state(struct relay *r, enum relay_state to)
 {
 	assert(to > r->state);
 	r->state = to;
 }
 
-static void free_now(struct later *later)
+static void relay_on_free(struct later *later)
 {
 	free(container_of(later, struct relay, later));
 }
 
 /* Detaches r from its link and, if required, sends the sandbox a close of the channel. */
-static void leave(struct relay *r, bool tell)
+static void relay_detach(struct relay *r, bool tell)
 {
 	struct link *l = r->link;
 	struct relay **at;
@@ -73,42 +73,43 @@ static void leave(struct relay *r, bool tell)
 	l->relays_n--;
 	r->link = NULL;
 	if (tell && r->id) {
-		link_say(l, &w, "close", r->id);
-		link_said(l, &w);
+		listen_begin_frame(l, &w, "close", r->id);
+		listen_send_frame(l, &w);
 	}
 }
 
-static void bury(struct relay *r)
+static void relay_close(struct relay *r)
 {
-	leave(r, true);
-	enter(r, RELAY_GONE);
-	*r->at = r->next_of_all;
-	if (r->next_of_all)
-		r->next_of_all->at = r->at;
+	relay_detach(r, true);
+	relay_set_state(r, RELAY_CLOSED);
+	*r->at = r->hub_next;
+	if (r->hub_next)
+		r->hub_next->at = r->at;
 	r->hub->relays_n--;
 	timer_cancel(r->hub->loop, &r->timer);
 	loop_remove(r->hub->loop, &r->io);
-	transport_close(&r->front);
+	transport_close(&r->client);
 	buf_free(&r->in);
 	buf_free(&r->out);
-	loop_free_later(r->hub->loop, &r->later, free_now);
+	loop_defer_free(r->hub->loop, &r->later, relay_on_free);
 }
 
 /* --- To the sandbox ------------------------------------------------------------- */
 
-static bool may_send(const struct relay *r)
+static bool relay_can_send(const struct relay *r)
 {
-	return r->id && r->link && r->link->ws && r->put - r->taken < STREAM_INPUT &&
+	return r->id && r->link && r->link->ws &&
+		r->in_sent - r->in_acked < STREAM_INPUT &&
 		ws_conn_queued(r->link->ws) < WS_QUEUE;
 }
 
-static void send_piece(struct relay *r)
+static void relay_send_frame(struct relay *r)
 {
-	uint64_t open = STREAM_INPUT - (r->put - r->taken);
+	uint64_t open = STREAM_INPUT - (r->in_sent - r->in_acked);
 	struct channel_frame f = {.kind = CHANNEL_INPUT,
 		.id = r->id,
-		.at = r->put,
-		.bytes = str_make(r->in.p, r->in.n - r->held)};
+		.at = r->in_sent,
+		.bytes = str_make(r->in.p, r->in.n - r->in_held)};
 	uint8_t head[CHANNEL_HEAD];
 
 	if (f.bytes.n > STREAM_PIECE)
@@ -119,140 +120,142 @@ static void send_piece(struct relay *r)
 	channel_frame_put(head, &f);
 	(void)ws_conn_send(r->link->ws, WS_BINARY,
 		str_make((const char *)head, CHANNEL_HEAD), f.bytes);
-	r->put += f.bytes.n;
+	r->in_sent += f.bytes.n;
 	buf_consume(&r->in, f.bytes.n);
 }
 
-static void push(struct relay *r)
+static void relay_send_input(struct relay *r)
 {
 	struct jw w;
 
-	while (r->in.n > r->held && may_send(r))
-		send_piece(r);
-	if (!r->in.n && r->ended && !r->told_ended && r->link && r->id) {
-		r->told_ended = true;
-		link_say(r->link, &w, "end", r->id);
-		link_said(r->link, &w);
+	while (r->in.n > r->in_held && relay_can_send(r))
+		relay_send_frame(r);
+	if (!r->in.n && r->ended && !r->end_sent && r->link && r->id) {
+		r->end_sent = true;
+		listen_begin_frame(r->link, &w, "end", r->id);
+		listen_send_frame(r->link, &w);
 	}
 }
 
 /* --- To the client -------------------------------------------------------------- */
 
 /* Acknowledges the bytes that the client has taken, so that the sandbox sends more. */
-static void acknowledge(struct relay *r)
+static void relay_send_ack(struct relay *r)
 {
 	struct jw w;
 
-	if (!r->link || r->done - r->told < RELAY_WINDOW / 4)
+	if (!r->link || r->out_sent - r->out_acked < RELAY_WINDOW / 4)
 		return;
-	r->told = r->done;
-	link_say(r->link, &w, "ack", r->id);
+	r->out_acked = r->out_sent;
+	listen_begin_frame(r->link, &w, "ack", r->id);
 	jw_key(&w, "bytes");
-	jw_uint(&w, r->done);
-	link_said(r->link, &w);
+	jw_uint(&w, r->out_sent);
+	listen_send_frame(r->link, &w);
 }
 
 /*
  * 0: all bytes are sent; 1: the client takes no more now; negative: it has disconnected.
  */
-static int flush(struct relay *r)
+static int relay_flush_output(struct relay *r)
 {
 	int e;
 
 	if (r->out.err)
 		return r->out.err;
-	while (r->out.n > r->sent) {
-		struct iovec v = {r->out.p + r->sent, r->out.n - r->sent};
-		ssize_t n = transport_send(&r->front, &v, 1);
+	while (r->out.n > r->out_offset) {
+		struct iovec v = {r->out.p + r->out_offset, r->out.n - r->out_offset};
+		ssize_t n = transport_send(&r->client, &v, 1);
 
 		if (n == -EAGAIN)
 			break;
 		if (n < 0)
 			return (int)n;
-		r->sent += (size_t)n;
-		r->done += (size_t)n;
+		r->out_offset += (size_t)n;
+		r->out_sent += (size_t)n;
 	}
-	if (r->sent == r->out.n) {
+	if (r->out_offset == r->out.n) {
 		buf_free(&r->out);
-		r->sent = 0;
+		r->out_offset = 0;
 	}
-	acknowledge(r);
-	e = transport_flush(&r->front);
-	return e ? e : r->out.n > r->sent;
+	relay_send_ack(r);
+	e = transport_flush(&r->client);
+	return e ? e : r->out.n > r->out_offset;
 }
 
-static void too_slow(struct timer *t)
+static void relay_on_linger_end(struct timer *t)
 {
-	bury(container_of(t, struct relay, timer));
+	relay_close(container_of(t, struct relay, timer));
 }
 
 /* Resets the connection, so that a part of an answer is not taken for the whole. */
-static void cut(struct relay *r)
+static void relay_reset(struct relay *r)
 {
 	struct linger now = {.l_onoff = 1};
 
-	setsockopt(r->front.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	bury(r);
+	setsockopt(r->client.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	relay_close(r);
 }
 
-static void stalled(struct timer *t)
+static void relay_on_stall(struct timer *t)
 {
-	cut(container_of(t, struct relay, timer));
+	relay_reset(container_of(t, struct relay, timer));
 }
 
 /*
  * Resets the connection if the client takes no byte of its answer for stall_ms, because
  * it occupies a channel of the sandbox. waits: bytes of the answer are not sent.
  */
-static int watch_stall(struct relay *r, bool waits)
+static int relay_watch_stall(struct relay *r, bool waits)
 {
 	if (r->state == RELAY_PROVE || r->state == RELAY_LINGER ||
-		(waits && r->timer.slot && r->done == r->stuck))
+		(waits && r->timer.slot && r->out_sent == r->stall_mark))
 		return 0;
-	r->stuck = r->done;
+	r->stall_mark = r->out_sent;
 	if (waits)
-		return timer_set(r->hub->loop, &r->timer, r->hub->conf.stall_ms, stalled);
+		return timer_set(
+			r->hub->loop, &r->timer, r->hub->conf.stall_ms, relay_on_stall);
 	timer_cancel(r->hub->loop, &r->timer);
 	return 0;
 }
 
-static bool reads(const struct relay *r)
+static bool relay_can_read(const struct relay *r)
 {
 	return r->state == RELAY_LINGER ||
-		(r->state == RELAY_CARRY && r->input.state != RELAY_INPUT_UPGRADE &&
-			!r->ended && !r->in.n && may_send(r));
+		(r->state == RELAY_TRANSFER && r->input.state != RELAY_INPUT_UPGRADE &&
+			!r->ended && !r->in.n && relay_can_send(r));
 }
 
-static void settle(struct relay *r)
+static void relay_update(struct relay *r)
 {
-	int e = flush(r);
+	int e = relay_flush_output(r);
 	uint32_t events;
 
 	if (e < 0) {
-		bury(r);
+		relay_close(r);
 		return;
 	}
 	if (e == 0 && r->state == RELAY_FLUSH) {
-		transport_end(&r->front);
-		e = transport_flush(&r->front);
-		enter(r, RELAY_LINGER);
-		if (timer_set(r->hub->loop, &r->timer, HTTP_LINGER_MS, too_slow)) {
-			bury(r);
+		transport_end(&r->client);
+		e = transport_flush(&r->client);
+		relay_set_state(r, RELAY_LINGER);
+		if (timer_set(r->hub->loop, &r->timer, HTTP_LINGER_MS,
+			    relay_on_linger_end)) {
+			relay_close(r);
 			return;
 		}
 	}
-	if (watch_stall(r, e > 0)) {
-		cut(r);
+	if (relay_watch_stall(r, e > 0)) {
+		relay_reset(r);
 		return;
 	}
-	events = (reads(r) ? EPOLLIN : 0U) | (e > 0 ? EPOLLOUT : 0U);
-	if (reads(r) && transport_pending(&r->front))
+	events = (relay_can_read(r) ? EPOLLIN : 0U) | (e > 0 ? EPOLLOUT : 0U);
+	if (relay_can_read(r) && transport_pending(&r->client))
 		events |= EPOLLOUT;
-	loop_want(r->hub->loop, &r->io, events);
+	loop_set_events(r->hub->loop, &r->io, events);
 }
 
 /* Writes the answer for a client that has received no byte of an answer. */
-static void answer(struct relay *r, const struct http_fault *fault)
+static void relay_write_fault(struct relay *r, const struct http_fault *fault)
 {
 	struct buf body = BUF_INIT(512);
 	struct jw w;
@@ -260,7 +263,7 @@ static void answer(struct relay *r, const struct http_fault *fault)
 	jw_init(&w, &body);
 	jw_object(&w);
 	jw_key(&w, "detail");
-	jw_cstr(&w, fault->words);
+	jw_cstr(&w, fault->text);
 	jw_end(&w);
 	resp_start(&r->out, fault->status);
 	resp_field(&r->out, STR("content-type"), STR("application/json"));
@@ -276,25 +279,25 @@ static void answer(struct relay *r, const struct http_fault *fault)
 /* Answers in place of the sandbox, which receives no more of the request. */
 static void relay_refuse(struct relay *r, const struct http_fault *fault)
 {
-	leave(r, true);
-	answer(r, fault);
-	enter(r, RELAY_FLUSH);
-	settle(r);
+	relay_detach(r, true);
+	relay_write_fault(r, fault);
+	relay_set_state(r, RELAY_FLUSH);
+	relay_update(r);
 }
 
-void relay_closed(struct relay *r)
+void relay_on_close(struct relay *r)
 {
 	static const struct http_fault busy = {
 		503, "The sandbox does not take the request now."};
 
-	leave(r, false);
+	relay_detach(r, false);
 	if (!r->answered)
-		answer(r, &busy);
-	enter(r, RELAY_FLUSH);
-	settle(r);
+		relay_write_fault(r, &busy);
+	relay_set_state(r, RELAY_FLUSH);
+	relay_update(r);
 }
 
-void relays_lost(struct link *l)
+void relays_fail(struct link *l)
 {
 	static const struct http_fault lost = {502,
 		"The connection to the sandbox was lost. What was asked for may have "
@@ -305,14 +308,14 @@ void relays_lost(struct link *l)
 	while (l->relays) {
 		struct relay *r = l->relays;
 
-		leave(r, false);
+		relay_detach(r, false);
 		if (r->answered) {
-			cut(r);
+			relay_reset(r);
 			continue;
 		}
-		answer(r, r->id ? &lost : &away);
-		enter(r, RELAY_FLUSH);
-		settle(r);
+		relay_write_fault(r, r->id ? &lost : &away);
+		relay_set_state(r, RELAY_FLUSH);
+		relay_update(r);
 	}
 }
 
@@ -321,55 +324,56 @@ static void relay_read_answer(struct relay *r, struct str bytes)
 {
 	if (r->input.state != RELAY_INPUT_UPGRADE)
 		return;
-	relay_input_read_answer(&r->input, r->got, bytes);
+	relay_input_read_answer(&r->input, r->out_received, bytes);
 	if (r->input.state == RELAY_INPUT_DONE) {
-		r->in.n -= r->held;
+		r->in.n -= r->in_held;
 		r->ended = true;
 	}
 	if (r->input.state != RELAY_INPUT_UPGRADE)
-		r->held = 0;
-	push(r);
+		r->in_held = 0;
+	relay_send_input(r);
 }
 
-void relay_output(struct relay *r, const struct channel_frame *f)
+void relay_on_output(struct relay *r, const struct channel_frame *f)
 {
 	/* The sandbox ignores the window or skips bytes: it violates the protocol. */
-	if (f->at != r->got || r->got - r->done + f->bytes.n > RELAY_WINDOW) {
-		cut(r);
+	if (f->at != r->out_received ||
+		r->out_received - r->out_sent + f->bytes.n > RELAY_WINDOW) {
+		relay_reset(r);
 		return;
 	}
 	relay_read_answer(r, f->bytes);
-	r->got += f->bytes.n;
+	r->out_received += f->bytes.n;
 	r->answered = true;
 	/* Sent bytes must not count against the maximum. */
 	if (r->out.n + f->bytes.n > RELAY_WINDOW) {
-		buf_consume(&r->out, r->sent);
-		r->sent = 0;
+		buf_consume(&r->out, r->out_offset);
+		r->out_offset = 0;
 	}
 	buf_str(&r->out, f->bytes);
-	settle(r);
+	relay_update(r);
 }
 
-void relay_acked(struct relay *r, uint64_t bytes)
+void relay_on_ack(struct relay *r, uint64_t bytes)
 {
-	if (bytes <= r->put && bytes > r->taken)
-		r->taken = bytes;
-	push(r);
-	settle(r);
+	if (bytes <= r->in_sent && bytes > r->in_acked)
+		r->in_acked = bytes;
+	relay_send_input(r);
+	relay_update(r);
 }
 
-void relays_end(struct hub *h)
+void relays_free(struct hub *h)
 {
 	while (h->relays)
-		bury(h->relays);
+		relay_close(h->relays);
 }
 
-void relays_go_on(struct link *l)
+void relays_resume(struct link *l)
 {
 	for (struct relay *r = l->relays, *next; r; r = next) {
 		next = r->next;
-		push(r);
-		settle(r);
+		relay_send_input(r);
+		relay_update(r);
 	}
 }
 
@@ -396,10 +400,10 @@ static int relay_commit(struct relay *r, size_t n)
 }
 
 /* Receives from the client: 0, or negative at the end of the connection. */
-static int receive(struct relay *r)
+static int relay_receive(struct relay *r)
 {
-	char *room = buf_room(&r->in, STREAM_PIECE);
-	ssize_t n = room ? transport_recv(&r->front, room, STREAM_PIECE) : -ENOMEM;
+	char *room = buf_reserve(&r->in, STREAM_PIECE);
+	ssize_t n = room ? transport_recv(&r->client, room, STREAM_PIECE) : -ENOMEM;
 
 	if (n == -EAGAIN)
 		return 0;
@@ -407,7 +411,7 @@ static int receive(struct relay *r)
 		return ERR_CLOSED;
 	if (n == 0)
 		r->ended = true;
-	else if (r->state == RELAY_CARRY)
+	else if (r->state == RELAY_TRANSFER)
 		return relay_commit(r, (size_t)n);
 	return 0;
 }
@@ -418,28 +422,28 @@ static void relay_fail_input(struct relay *r)
 		400, "The chunks of the body are malformed."};
 
 	if (r->answered)
-		cut(r);
+		relay_reset(r);
 	else
 		relay_refuse(r, &bad);
 }
 
-static void on_front(struct io *io, uint32_t events)
+static void relay_on_event(struct io *io, uint32_t events)
 {
 	struct relay *r = container_of(io, struct relay, io);
 	int e = events & (EPOLLHUP | EPOLLERR) ? ERR_CLOSED : 0;
 
-	if (!e && reads(r))
-		e = receive(r);
+	if (!e && relay_can_read(r))
+		e = relay_receive(r);
 	if (e == ERR_SYNTAX || e == ERR_LIMIT) {
 		relay_fail_input(r);
 		return;
 	}
 	if (e) {
-		bury(r);
+		relay_close(r);
 		return;
 	}
-	push(r);
-	settle(r);
+	relay_send_input(r);
+	relay_update(r);
 }
 
 /* --- Opening channels ----------------------------------------------------------- */
@@ -456,8 +460,8 @@ static void relay_open_channel(struct relay *r, bool authorized)
 	while (!id || relay_find(l, id));
 	r->id = id;
 	timer_cancel(r->hub->loop, &r->timer);
-	enter(r, RELAY_CARRY);
-	link_say(l, &w, "open", r->id);
+	relay_set_state(r, RELAY_TRANSFER);
+	listen_begin_frame(l, &w, "open", r->id);
 	jw_key(&w, "kind");
 	jw_cstr(&w, "http");
 	jw_key(&w, "window");
@@ -466,26 +470,26 @@ static void relay_open_channel(struct relay *r, bool authorized)
 		jw_key(&w, "authorized");
 		jw_bool(&w, true);
 	}
-	link_said(l, &w);
-	push(r);
-	settle(r);
+	listen_send_frame(l, &w);
+	relay_send_input(r);
+	relay_update(r);
 }
 
 static void relay_expire_proof(struct timer *t)
 {
-	relay_refuse(container_of(t, struct relay, timer), &link_proof_pending);
+	relay_refuse(container_of(t, struct relay, timer), &listen_proof_pending);
 }
 
 static void relay_check_proof(struct relay *r)
 {
-	const struct http_fault *fault = link_proof_check(r->link, r->verifier);
+	const struct http_fault *fault = listen_proof_check(r->link, r->verifier);
 
 	if (!fault)
 		relay_open_channel(r, true);
-	else if (fault != &link_proof_pending)
+	else if (fault != &listen_proof_pending)
 		relay_refuse(r, fault);
 	else if (timer_set(r->hub->loop, &r->timer, LISTEN_PROOF_MS, relay_expire_proof))
-		bury(r);
+		relay_close(r);
 }
 
 void relays_check_proof(struct link *l)
@@ -505,9 +509,9 @@ static void relay_link(struct relay *r, struct link *l)
 	l->relays = r;
 	l->relays_n++;
 	r->at = &l->hub->relays;
-	r->next_of_all = l->hub->relays;
-	if (r->next_of_all)
-		r->next_of_all->at = &r->next_of_all;
+	r->hub_next = l->hub->relays;
+	if (r->hub_next)
+		r->hub_next->at = &r->hub_next;
 	l->hub->relays = r;
 	l->hub->relays_n++;
 }
@@ -523,9 +527,9 @@ static int relay_take_request(struct relay *r, struct request *rq, struct str ta
 
 	relay_input_init(&r->input, rq);
 	request_forward(rq, target, &r->in);
-	request_take_over(rq, &r->front, &rest);
+	request_take_over(rq, &r->client, &rest);
 	if (r->input.state == RELAY_INPUT_UPGRADE)
-		n = (ssize_t)(r->held = rest.n);
+		n = (ssize_t)(r->in_held = rest.n);
 	else
 		n = relay_input_take(&r->input, buf_view(&rest));
 	if (n > 0)
@@ -551,8 +555,9 @@ void relay_new(
 	r->io.fd = -1;
 	e = relay_take_request(r, rq, target);
 	relay_link(r, l);
-	if (r->in.err || loop_add(l->hub->loop, &r->io, r->front.fd, 0, on_front)) {
-		bury(r);
+	if (r->in.err ||
+		loop_add(l->hub->loop, &r->io, r->client.fd, 0, relay_on_event)) {
+		relay_close(r);
 	} else if (e) {
 		relay_fail_input(r);
 	} else if (!verifier) {

@@ -9,7 +9,7 @@ void relay_input_init(struct relay_input *in, const struct request *rq)
 
 	framing = request_framing(rq, &length);
 	body_init(&in->body, framing, length);
-	if (request_asks_websocket(rq))
+	if (request_is_websocket(rq))
 		in->state = RELAY_INPUT_UPGRADE;
 	else if (framing == HTTP_NO_BODY)
 		in->state = RELAY_INPUT_DONE;

@@ -11,6 +11,6 @@ struct bar {
 };
 
 /* Takes a report and shows the sum of all, but not more often than a person can read. */
-void bar_take(struct bar *b, const struct progress *p);
+void bar_update(struct bar *b, const struct progress *p);
 
 #endif

@@ -33,21 +33,21 @@ void reply_free(struct reply *r)
 	buf_free(&r->body);
 }
 
-void reply_id(const struct reply *r, char *id, size_t room)
+void reply_read_id(const struct reply *r, char *id, size_t room)
 {
 	struct str got;
-	struct doc d;
+	struct json_doc d;
 
 	*id = '\0';
-	if (doc_parse(&d, buf_view(&r->body)))
+	if (json_doc_parse(&d, buf_view(&r->body)))
 		return;
-	got = doc_str(&d, json_get(doc_root(&d), "Id"));
+	got = json_doc_str(&d, json_get(json_doc_root(&d), "Id"));
 	if (state_is_name(got) && got.n < room)
 		snprintf(id, room, "%.*s", STR_ARG(got));
-	doc_free(&d);
+	json_doc_free(&d);
 }
 
-int engine_version(struct str text, unsigned *minor)
+int engine_choose_version(struct str text, unsigned *minor)
 {
 	uint64_t v;
 
@@ -76,7 +76,7 @@ static void engine_note_failure(int r)
 int engine_fail(const struct engine *e, int r)
 {
 	engine_note_failure(r);
-	if (e->quiet)
+	if (e->silent)
 		return r;
 	switch (r) {
 	case -EINTR:
@@ -98,11 +98,11 @@ int engine_fail(const struct engine *e, int r)
 	case -ETIMEDOUT:
 		return out_fail("look into the engine's log",
 			"the engine at %s does not answer", e->path);
-	case CALL_LOST:
+	case HTTP_CLIENT_LOST:
 		return out_fail("check the network between this machine and the engine",
 			"the network to the engine at %s is lost: it has acknowledged "
 			"nothing for %d s",
-			e->path, CALL_LOST_MS / 1000);
+			e->path, HTTP_CLIENT_LOST_MS / 1000);
 	case -ETIME:
 		return out_fail("look into the engine's log",
 			"the engine at %s answers too slowly: fewer than %d bytes per "
@@ -120,54 +120,55 @@ int engine_fail(const struct engine *e, int r)
 }
 
 /* The caller closes c in any case. */
-static int reach(const struct engine *e, struct call *c, uint32_t idle_ms)
+static int engine_connect(const struct engine *e, struct http_client *c, uint32_t idle_ms)
 {
-	int r = e->far ? far_begin(e->far, c, idle_ms, e->calm)
-		       : call_connect_unix(e->path, INJECT_CONNECT_MS, e->calm);
+	int r = e->remote ? remote_engine_begin(e->remote, c, idle_ms, e->ignores_signals)
+			  : http_client_connect_unix(
+				    e->path, INJECT_CONNECT_MS, e->ignores_signals);
 
-	if (!e->far || r)
-		call_begin(c, r < 0 ? -1 : r, idle_ms, e->calm);
+	if (!e->remote || r)
+		http_client_begin(c, r < 0 ? -1 : r, idle_ms, e->ignores_signals);
 	return r < 0 ? r : 0;
 }
 
-static int exchange(const struct engine *e, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+static int engine_exchange(const struct engine *e, struct http_client *c,
+	const struct http_client_request *q, uint32_t idle_ms)
 {
-	int r = reach(e, c, idle_ms);
+	int r = engine_connect(e, c, idle_ms);
 
-	return r ? r : call_send(c, q);
+	return r ? r : http_client_send(c, q);
 }
 
-int engine_begin(const struct engine *e, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+int engine_begin(const struct engine *e, struct http_client *c,
+	const struct http_client_request *q, uint32_t idle_ms)
 {
-	struct call_request with = *q;
-	int r = reach(e, c, idle_ms);
+	struct http_client_request with = *q;
+	int r = engine_connect(e, c, idle_ms);
 
 	with.prefix = str_c(e->prefix);
-	return r ? r : call_start(c, &with);
+	return r ? r : http_client_start(c, &with);
 }
 
-int engine_start(const struct engine *e, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+int engine_start(const struct engine *e, struct http_client *c,
+	const struct http_client_request *q, uint32_t idle_ms)
 {
 	int r = engine_begin(e, c, q, idle_ms);
 
 	return r ? engine_fail(e, r) : 0;
 }
 
-int engine_listen(const struct engine *e, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+int engine_try_stream(const struct engine *e, struct http_client *c,
+	const struct http_client_request *q, uint32_t idle_ms)
 {
 	int r = engine_begin(e, c, q, idle_ms);
 
-	return r ? r : call_finish(c);
+	return r ? r : http_client_finish(c);
 }
 
-int engine_stream(const struct engine *e, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+int engine_stream(const struct engine *e, struct http_client *c,
+	const struct http_client_request *q, uint32_t idle_ms)
 {
-	int r = engine_listen(e, c, q, idle_ms);
+	int r = engine_try_stream(e, c, q, idle_ms);
 
 	return r ? engine_fail(e, r) : 0;
 }
@@ -176,17 +177,17 @@ static uint32_t engine_idle_ms(const struct engine *e)
 {
 	uint32_t ms = e->idle_ms ? e->idle_ms : INJECT_ENGINE_MS;
 
-	if (e->tidies && engine_was_silent && ms > TIDY_SILENT_MS)
+	if (e->is_cleanup && engine_was_silent && ms > TIDY_SILENT_MS)
 		ms = TIDY_SILENT_MS;
 	/* After an interrupt the user waits for the prompt. */
-	if (e->tidies && stop_signal() && ms > TIDY_INTERRUPTED_MS)
+	if (e->is_cleanup && stop_get_signal() && ms > TIDY_INTERRUPTED_MS)
 		ms = TIDY_INTERRUPTED_MS;
 	return ms;
 }
 
 static bool engine_is_out_of_time(const struct engine *e)
 {
-	if (!e->tidies || !engine_has_failed)
+	if (!e->is_cleanup || !engine_has_failed)
 		return false;
 	if (!engine_tidy_until)
 		engine_tidy_until = clock_ms() + TIDY_TOTAL_MS;
@@ -194,10 +195,10 @@ static bool engine_is_out_of_time(const struct engine *e)
 }
 
 /* Sends a request and reads the whole answer. Prints nothing. */
-static int ask(const struct engine *e, struct reply *reply, const char *method,
-	const struct target *target, struct str body)
+static int engine_send_request(const struct engine *e, struct reply *reply,
+	const char *method, const struct target *target, struct str body)
 {
-	struct call_request q = {
+	struct http_client_request q = {
 		.method = method,
 		.prefix = str_c(e->prefix),
 		.target = target,
@@ -205,76 +206,76 @@ static int ask(const struct engine *e, struct reply *reply, const char *method,
 		.parts = &body,
 		.parts_n = body.n ? 1 : 0,
 	};
-	struct call c;
+	struct http_client c;
 	int r;
 
 	reply_init(reply);
 	if (engine_is_out_of_time(e))
 		return -ETIME;
-	r = exchange(e, &c, &q, engine_idle_ms(e));
+	r = engine_exchange(e, &c, &q, engine_idle_ms(e));
 	if (!r)
-		r = call_collect(&c, &reply->body);
+		r = http_client_read_all(&c, &reply->body);
 	engine_note_failure(r);
 	if (!r)
 		reply->status = c.head.status;
-	call_close(&c);
+	http_client_close(&c);
 	return r;
 }
 
-static int ask_fmt(const struct engine *e, struct reply *reply, const char *method,
-	struct str body, const char *fmt, va_list ap)
+static int engine_send_fmt(const struct engine *e, struct reply *reply,
+	const char *method, struct str body, const char *fmt, va_list ap)
 	__attribute__((format(printf, 5, 0)));
 
-static int ask_fmt(const struct engine *e, struct reply *reply, const char *method,
-	struct str body, const char *fmt, va_list ap)
+static int engine_send_fmt(const struct engine *e, struct reply *reply,
+	const char *method, struct str body, const char *fmt, va_list ap)
 {
 	struct target target;
 	int r;
 
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add_list(&target, fmt, ap);
-	r = ask(e, reply, method, &target, body);
+	r = engine_send_request(e, reply, method, &target, body);
 	target_free(&target);
 	return r;
 }
 
-int engine_ask_at(const struct engine *e, struct reply *reply, const char *method,
+int engine_request_at(const struct engine *e, struct reply *reply, const char *method,
 	struct str body, const struct target *t)
 {
-	int r = ask(e, reply, method, t, body);
+	int r = engine_send_request(e, reply, method, t, body);
 
 	return r ? engine_fail(e, r) : 0;
 }
 
-int engine_ask(const struct engine *e, struct reply *reply, const char *method,
+int engine_request(const struct engine *e, struct reply *reply, const char *method,
 	struct str body, const char *fmt, ...)
 {
 	va_list ap;
 	int r;
 
 	va_start(ap, fmt);
-	r = ask_fmt(e, reply, method, body, fmt, ap);
+	r = engine_send_fmt(e, reply, method, body, fmt, ap);
 	va_end(ap);
 	return r ? engine_fail(e, r) : 0;
 }
 
-struct engine engine_calm(const struct engine *e)
+struct engine engine_copy_nosignal(const struct engine *e)
 {
 	struct engine calm = *e;
 
-	calm.calm = true;
+	calm.ignores_signals = true;
 	return calm;
 }
 
-struct engine engine_quiet(const struct engine *e)
+struct engine engine_copy_silent(const struct engine *e)
 {
 	struct engine quiet = *e;
 
-	quiet.quiet = true;
+	quiet.silent = true;
 	return quiet;
 }
 
-void engine_take_back(const struct engine *e, const char *name, const char *mark)
+void engine_undo_create(const struct engine *e, const char *name, const char *mark)
 {
 	int r, round = 0;
 
@@ -283,17 +284,18 @@ void engine_take_back(const struct engine *e, const char *name, const char *mark
 		struct reply reply = {0};
 		bool there = false;
 
-		r = engine_tidy(e, &reply, "GET", "/containers/%s/json", name);
+		r = engine_cleanup(e, &reply, "GET", "/containers/%s/json", name);
 		if (!r && reply.status == 200) {
 			struct str text = buf_view(&reply.body);
 
 			there = true;
 			if (str_find(text, str_c(mark)) < text.n)
-				reply_id(&reply, id, sizeof(id));
+				reply_read_id(&reply, id, sizeof(id));
 		}
 		reply_free(&reply);
 		if (*id)
-			engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", id);
+			engine_cleanup(
+				e, NULL, "DELETE", "/containers/%s?force=1&v=1", id);
 		if (!r && !there)
 			r = stop_wait(-1, 0, clock_ms() + LATE_MS, true);
 		else
@@ -305,7 +307,7 @@ void engine_take_back(const struct engine *e, const char *name, const char *mark
  * Makes the name of a temporary container. The owner is in the name and not in a label,
  * because an image would inherit the label.
  */
-static int name_anew(char name[ENGINE_OWN_MAX])
+static int engine_make_temp_name(char name[ENGINE_OWN_MAX])
 {
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
@@ -321,30 +323,30 @@ static int name_anew(char name[ENGINE_OWN_MAX])
 int engine_create(const struct engine *e, const struct buf *body, const char *name,
 	const char *doing, struct buf *id)
 {
-	const struct engine calm = engine_calm(e);
+	const struct engine calm = engine_copy_nosignal(e);
 	char made[STATE_ID_MAX + 1] = "", own[ENGINE_OWN_MAX];
 	struct reply reply;
 	int r = body->err;
 
 	reply_init(&reply);
 	if (!r && !name)
-		r = name_anew(own);
+		r = engine_make_temp_name(own);
 	if (!r) {
-		r = engine_ask(&calm, &reply, "POST", buf_view(body),
+		r = engine_request(&calm, &reply, "POST", buf_view(body),
 			"/containers/create?name=%s", name ? name : own);
 		/*
 		 * A container with a given name stays: the next process that needs the
 		 * name removes it.
 		 */
 		if (r && !name)
-			engine_take_back(e, own, own);
+			engine_undo_create(e, own, own);
 	}
 	if (!r && name && reply.status == 409)
 		r = 1;
 	else if (!r && reply.status != 201)
-		r = e->quiet ? ERR_TYPE : engine_refused(&reply, NULL, "%s", doing);
+		r = e->silent ? ERR_TYPE : engine_fail_reply(&reply, NULL, "%s", doing);
 	if (!r) {
-		reply_id(&reply, made, sizeof(made));
+		reply_read_id(&reply, made, sizeof(made));
 		buf_puts(id, made);
 		if (!id->n || !buf_cstr(id))
 			r = out_fail(ENGINE_NEXT,
@@ -356,9 +358,9 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 
 static struct engine engine_tidying(const struct engine *e)
 {
-	struct engine tidying = engine_calm(e);
+	struct engine tidying = engine_copy_nosignal(e);
 
-	tidying.tidies = true;
+	tidying.is_cleanup = true;
 	return tidying;
 }
 
@@ -368,7 +370,7 @@ static int engine_check_tidied(int r, const struct reply *reply)
 	return !r && reply->status >= 400 && reply->status != 404 ? ERR_TYPE : r;
 }
 
-int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
+int engine_cleanup(const struct engine *e, struct reply *reply, const char *method,
 	const char *fmt, ...)
 {
 	const struct engine calm = engine_tidying(e);
@@ -378,36 +380,38 @@ int engine_tidy(const struct engine *e, struct reply *reply, const char *method,
 	int r;
 
 	va_start(ap, fmt);
-	r = engine_check_tidied(ask_fmt(&calm, to, method, (struct str){0}, fmt, ap), to);
+	r = engine_check_tidied(
+		engine_send_fmt(&calm, to, method, (struct str){0}, fmt, ap), to);
 	va_end(ap);
 	if (!reply)
 		reply_free(&own);
 	return r;
 }
 
-int engine_tidy_at(const struct engine *e, struct reply *reply, const char *method,
+int engine_cleanup_at(const struct engine *e, struct reply *reply, const char *method,
 	const struct target *t)
 {
 	const struct engine calm = engine_tidying(e);
 	struct reply own = {0};
 	struct reply *to = reply ? reply : &own;
-	int r = engine_check_tidied(ask(&calm, to, method, t, (struct str){0}), to);
+	int r = engine_check_tidied(
+		engine_send_request(&calm, to, method, t, (struct str){0}), to);
 
 	if (!reply)
 		reply_free(&own);
 	return r;
 }
 
-void engine_words(const struct reply *r, struct buf *out)
+void engine_read_message(const struct reply *r, struct buf *out)
 {
-	struct doc d;
+	struct json_doc d;
 	struct str text = buf_view(&r->body);
 	struct str words = {0};
 
-	if (doc_parse(&d, text) == 0) {
-		words = doc_str(&d, json_get(doc_root(&d), "message"));
+	if (json_doc_parse(&d, text) == 0) {
+		words = json_doc_str(&d, json_get(json_doc_root(&d), "message"));
 		out_clean(out, words, false);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	if (!words.n) {
 		text = str_trim(text, " \r\n");
@@ -418,7 +422,7 @@ void engine_words(const struct reply *r, struct buf *out)
 		buf_fmt(out, "status %u", r->status);
 }
 
-int engine_refused(const struct reply *r, const char *next, const char *fmt, ...)
+int engine_fail_reply(const struct reply *r, const char *next, const char *fmt, ...)
 {
 	struct buf words = BUF_INIT(INJECT_TEXT_MAX);
 	char doing[512];
@@ -427,13 +431,13 @@ int engine_refused(const struct reply *r, const char *next, const char *fmt, ...
 	va_start(ap, fmt);
 	vsnprintf(doing, sizeof(doing), fmt, ap);
 	va_end(ap);
-	engine_words(r, &words);
+	engine_read_message(r, &words);
 	out_fail(next ? next : ENGINE_NEXT, "%s: %.*s", doing, STR_ARG(buf_view(&words)));
 	buf_free(&words);
 	return FAIL_ENVIRONMENT;
 }
 
-static int read_ping(struct engine *e, const struct call *c)
+static int engine_read_ping(struct engine *e, const struct http_client *c)
 {
 	const struct http_head *h = &c->head.head;
 	struct str version = {0}, builder = {0}, other;
@@ -443,7 +447,7 @@ static int read_ping(struct engine *e, const struct call *c)
 	if (c->head.status != 200 ||
 		http_field_find(h, c->in.p, STR("Api-Version"), &version))
 		return ERR_SYNTAX;
-	r = engine_version(version, &minor);
+	r = engine_choose_version(version, &minor);
 	if (r == ERR_VERSION)
 		return out_fail("update the engine",
 			"the engine at %s is too old: API %.*s, at least 1.%d is needed",
@@ -458,38 +462,41 @@ static int read_ping(struct engine *e, const struct call *c)
 	return 0;
 }
 
-static int ping(struct engine *e)
+static int engine_ping(struct engine *e)
 {
-	const struct call_request q = {.method = "GET", .target = TARGET("/_ping")};
-	struct call c;
-	int r = exchange(e, &c, &q, INJECT_ENGINE_MS);
+	const struct http_client_request q = {
+		.method = "GET", .target = TARGET("/_ping")};
+	struct http_client c;
+	int r = engine_exchange(e, &c, &q, INJECT_ENGINE_MS);
 
 	if (!r)
-		r = read_ping(e, &c);
+		r = engine_read_ping(e, &c);
 	else if (r == ERR_TLS)
 		r = out_fail(
 			"check ca.pem, cert.pem and key.pem, see DOCKER_CERT_PATH in "
 			"od-runtime help",
-			"talking to the engine at %s: %s", e->path, call_tls_error(&c));
-	call_close(&c);
+			"talking to the engine at %s: %s", e->path,
+			http_client_tls_error(&c));
+	http_client_close(&c);
 	return r;
 }
 
 /* Podman names itself in the list of its components; the list may be null. */
-static int ask_name(struct engine *e)
+static int engine_detect_podman(struct engine *e)
 {
 	struct reply reply;
-	struct doc d;
-	int r = engine_ask(e, &reply, "GET", (struct str){0}, "/version");
+	struct json_doc d;
+	int r = engine_request(e, &reply, "GET", (struct str){0}, "/version");
 
-	if (!r && reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		struct json_val parts = json_get(doc_root(&d), "Components"), part;
+	if (!r && reply.status == 200 && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		struct json_val parts = json_get(json_doc_root(&d), "Components"), part;
 		int it = 0;
 
 		if (json_next(parts, &it, NULL, &part) &&
-			str_starts(doc_str(&d, json_get(part, "Name")), STR("Podman")))
+			str_starts(
+				json_doc_str(&d, json_get(part, "Name")), STR("Podman")))
 			e->podman = true;
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	if (e->podman)
@@ -497,7 +504,7 @@ static int ask_name(struct engine *e)
 	return r;
 }
 
-static int take_path(struct engine *e, const char *path)
+static int engine_set_path(struct engine *e, const char *path)
 {
 	size_t n = strlen(path);
 
@@ -508,24 +515,24 @@ static int take_path(struct engine *e, const char *path)
 	return 0;
 }
 
-static int take_host(struct engine *e, const char *host, const char *from)
+static int engine_set_host(struct engine *e, const char *host, const char *from)
 {
 	int r;
 
 	if (strncmp(host, "unix://", 7) == 0)
-		return take_path(e, host + 7);
+		return engine_set_path(e, host + 7);
 	if (strncmp(host, "tcp://", 6) != 0)
 		return out_fail_usage("give unix:///path/of/the.sock, or tcp://HOST:PORT",
 			"%s is '%s', but engines are reached by unix sockets and over "
 			"TLS "
 			"only",
 			from, host);
-	r = take_path(e, host);
-	return r ? r : far_open(host, &e->far);
+	r = engine_set_path(e, host);
+	return r ? r : remote_engine_open(host, &e->remote);
 }
 
 /* Selects the first usual socket that exists; Docker's if none does. */
-static int search(struct engine *e)
+static int engine_search_sockets(struct engine *e)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char user[ENGINE_PATH_MAX + 1] = "";
@@ -542,9 +549,9 @@ static int search(struct engine *e)
 			continue;
 		if (fd >= 0)
 			fd_close(&fd);
-		return take_path(e, usual[i]);
+		return engine_set_path(e, usual[i]);
 	}
-	return take_path(e, usual[0]);
+	return engine_set_path(e, usual[0]);
 }
 
 int engine_locate(struct engine *e, const char *host)
@@ -553,22 +560,22 @@ int engine_locate(struct engine *e, const char *host)
 
 	*e = (struct engine){0};
 	if (host)
-		return take_host(e, host, "--host");
+		return engine_set_host(e, host, "--host");
 	if (env && *env)
-		return take_host(e, env, "DOCKER_HOST");
-	return search(e);
+		return engine_set_host(e, env, "DOCKER_HOST");
+	return engine_search_sockets(e);
 }
 
-int engine_greet(struct engine *e)
+int engine_negotiate(struct engine *e)
 {
-	int r = ping(e);
+	int r = engine_ping(e);
 
-	return r ? engine_fail(e, r) : ask_name(e);
+	return r ? engine_fail(e, r) : engine_detect_podman(e);
 }
 
 int engine_open(struct engine *e, const char *host)
 {
 	int r = engine_locate(e, host);
 
-	return r ? r : engine_greet(e);
+	return r ? r : engine_negotiate(e);
 }

@@ -20,7 +20,7 @@ int engine_image_inspect(const struct engine *e, struct str name, struct reply *
 
 	engine_image_target(&t, name);
 	target_add(&t, "/json");
-	r = engine_ask_at(e, reply, "GET", STR(""), &t);
+	r = engine_request_at(e, reply, "GET", STR(""), &t);
 	target_free(&t);
 	return r;
 }
@@ -28,16 +28,16 @@ int engine_image_inspect(const struct engine *e, struct str name, struct reply *
 int engine_image_tag(const struct engine *e, struct str image, const char *repo,
 	struct str tag, const char *doing)
 {
-	const struct engine calm = engine_calm(e);
+	const struct engine calm = engine_copy_nosignal(e);
 	struct reply reply;
 	struct target t;
 	int r;
 
 	engine_image_target(&t, image);
 	target_add(&t, "/tag?repo=%s&tag=%.*s", repo, STR_ARG(tag));
-	r = engine_ask_at(&calm, &reply, "POST", STR(""), &t);
+	r = engine_request_at(&calm, &reply, "POST", STR(""), &t);
 	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "%s", doing);
+		r = engine_fail_reply(&reply, NULL, "%s", doing);
 	reply_free(&reply);
 	target_free(&t);
 	return r;
@@ -55,7 +55,7 @@ bool engine_image_is_own_name(struct str name)
 	return !name.n;
 }
 
-bool engine_image_has_own_names(struct doc *d, struct json_val image)
+bool engine_image_has_own_names(struct json_doc *d, struct json_val image)
 {
 	static const char *const lists[] = {"RepoTags", "RepoDigests"};
 	struct json_val name;
@@ -65,7 +65,7 @@ bool engine_image_has_own_names(struct doc *d, struct json_val image)
 		int it = 0;
 
 		while (json_next(names, &it, NULL, &name))
-			if (!engine_image_is_own_name(doc_str(d, name)))
+			if (!engine_image_is_own_name(json_doc_str(d, name)))
 				return false;
 	}
 	return true;
@@ -78,7 +78,7 @@ int engine_image_remove(const struct engine *e, struct str name)
 
 	engine_image_target(&t, name);
 	target_add(&t, "?noprune=1");
-	r = engine_tidy_at(e, NULL, "DELETE", &t);
+	r = engine_cleanup_at(e, NULL, "DELETE", &t);
 	target_free(&t);
 	return r;
 }

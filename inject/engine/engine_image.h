@@ -4,7 +4,7 @@
 
 #include "inject/engine/engine.h"
 
-/* As engine_ask, for the description of an image; reply_free in any case. */
+/* As engine_request, for the description of an image; reply_free in any case. */
 int engine_image_inspect(
 	const struct engine *e, struct str name, struct reply *reply) MUST_USE;
 
@@ -21,12 +21,12 @@ int engine_image_tag(const struct engine *e, struct str image, const char *repo,
  * the user. An image that was pulled by its digest has no tag, and its label can have any
  * value.
  */
-bool engine_image_has_own_names(struct doc *d, struct json_val image);
+bool engine_image_has_own_names(struct json_doc *d, struct json_val image);
 
 /* Whether a name of an image, with its tag or digest, is one that od-runtime gives. */
 bool engine_image_is_own_name(struct str name);
 
-/* As engine_tidy: removes the name, or the image, and not its parents. */
+/* As engine_cleanup: removes the name, or the image, and not its parents. */
 int engine_image_remove(const struct engine *e, struct str name);
 
 #endif

@@ -8,7 +8,7 @@
 #include "inject/http/stream.h"
 #include "limits.h"
 
-enum meter_state { METER_WAITS, METER_MOVES, METER_DONE };
+enum meter_state { METER_WAITING, METER_ACTIVE, METER_DONE };
 
 struct meter_part {
 	char id[32]; /* as much of it as fits */
@@ -26,12 +26,12 @@ struct meter {
  * Handles a report; reports without progress are ignored. A zeroed meter is a valid
  * start.
  */
-void meter_take(struct meter *m, const struct progress *p);
+void meter_update(struct meter *m, const struct progress *p);
 
 /*
  * Appends "3 of 7 parts, 12.3 of 45.0 MB [====>     ]  27%", at most columns wide; the
  * last parts are left out if the line is too narrow. False: nothing is known yet.
  */
-bool meter_line(const struct meter *m, size_t columns, struct buf *out);
+bool meter_write_line(const struct meter *m, size_t columns, struct buf *out);
 
 #endif

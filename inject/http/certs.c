@@ -12,7 +12,7 @@
 const struct certs_names certs_of_registry = {"ca.crt", "client.cert", "client.key"};
 
 /* Whether host is a plain folder name: no slash, no leading dot. */
-static bool is_plain(struct str host)
+static bool certs_is_plain_name(struct str host)
 {
 	return host.n && host.p[0] != '.' && str_find_byte(host, '/') == host.n;
 }
@@ -23,7 +23,7 @@ void certs_find(struct str host, struct buf *folder)
 	const char *const tops[][2] = {
 		{home, "/.config/docker/certs.d/"}, {"", "/etc/docker/certs.d/"}};
 
-	for (size_t i = 0; i < ARRAY_LEN(tops) && is_plain(host); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(tops) && certs_is_plain_name(host); i++) {
 		if (!tops[i][0])
 			continue;
 		buf_reset(folder);
@@ -41,7 +41,7 @@ void certs_find(struct str host, struct buf *folder)
  * Appends the file called name: 0; 1 if it does not exist; an error, with a line
  * printed.
  */
-static int read_file(struct buf *folder, const char *name, struct buf *out)
+static int certs_read_file(struct buf *folder, const char *name, struct buf *out)
 {
 	struct buf path = BUF_INIT(FILE_PATH_MAX);
 	const char *text;
@@ -72,23 +72,24 @@ static int read_file(struct buf *folder, const char *name, struct buf *out)
 	return r;
 }
 
-int certs_authority(struct buf *folder, const struct certs_names *names, struct buf *pem)
+int certs_read_authority(
+	struct buf *folder, const struct certs_names *names, struct buf *pem)
 {
-	int r = read_file(folder, names->authority, pem);
+	int r = certs_read_file(folder, names->authority, pem);
 
 	return r == 1 ? 0 : r;
 }
 
-int certs_own(
+int certs_read_pair(
 	struct buf *folder, const struct certs_names *names, struct tls_credentials **own)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
 	const char *why = "";
-	int r = read_file(folder, names->own, &chain);
+	int r = certs_read_file(folder, names->own, &chain);
 
 	*own = NULL;
 	if (r == 0) {
-		r = read_file(folder, names->key, &key);
+		r = certs_read_file(folder, names->key, &key);
 		if (r == 1)
 			r = out_fail("a certificate and its key go together: add the "
 				     "key, or remove the certificate",
@@ -97,7 +98,7 @@ int certs_own(
 		if (r == 0)
 			r = tls_credentials_new(
 				buf_view(&chain), buf_view(&key), &why, own);
-		/* read_file has printed its own errors. */
+		/* certs_read_file has printed its own errors. */
 		if (r && r > FAIL_BASE && r != -ENOMEM)
 			r = out_fail("replace the certificate or its key (PEM)",
 				"%s in %.*s: %s", names->own, STR_ARG(buf_view(folder)),

@@ -24,14 +24,14 @@ void certs_find(struct str host, struct buf *folder);
  * Appends the authority to pem. 0, also if there is none or the folder is empty; FAIL_*
  * with a line printed; -ENOMEM.
  */
-int certs_authority(
+int certs_read_authority(
 	struct buf *folder, const struct certs_names *names, struct buf *pem) MUST_USE;
 
 /*
  * Reads the client certificate and its key: 0 with *own, NULL if there are none; errors
  * as above.
  */
-int certs_own(struct buf *folder, const struct certs_names *names,
+int certs_read_pair(struct buf *folder, const struct certs_names *names,
 	struct tls_credentials **own) MUST_USE;
 
 #endif

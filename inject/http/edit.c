@@ -2,7 +2,7 @@
 
 #include "base/json_text.h"
 
-static void comma(struct buf *out, bool *first)
+static void edit_write_comma(struct buf *out, bool *first)
 {
 	if (!*first)
 		buf_putc(out, ',');
@@ -10,16 +10,18 @@ static void comma(struct buf *out, bool *first)
 }
 
 /* The edit of the member called key, in quotes; NULL: there is none. */
-static const struct edit *find(struct str key, const struct edit *edits, size_t n)
+static const struct edit *edit_find_member(
+	struct str key, const struct edit *edits, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!edits[i].keep &&
-			json_means(str_make(key.p + 1, key.n - 2), str_c(edits[i].key)))
+			json_text_equals(
+				str_make(key.p + 1, key.n - 2), str_c(edits[i].key)))
 			return &edits[i];
 	return NULL;
 }
 
-static struct str value_of(const struct edit *e)
+static struct str edit_get_value(const struct edit *e)
 {
 	return e->text ? buf_view(e->text) : e->value;
 }
@@ -34,12 +36,12 @@ void edit_object(
 	buf_putc(out, '{');
 	while (json_type(object) == JSON_OBJECT && json_next(object, &it, &key, &value)) {
 		struct str name = json_raw(key);
-		const struct edit *e = find(name, edits, n);
-		struct str to = e ? value_of(e) : json_raw(value);
+		const struct edit *e = edit_find_member(name, edits, n);
+		struct str to = e ? edit_get_value(e) : json_raw(value);
 
 		if (!to.p)
 			continue;
-		comma(out, &first);
+		edit_write_comma(out, &first);
 		buf_str(out, name);
 		buf_putc(out, ':');
 		buf_str(out, to);
@@ -47,11 +49,12 @@ void edit_object(
 	for (const struct edit *e = edits; e < edits + n; e++) {
 		if (e->text && e->text->err)
 			out->err = e->text->err;
-		if (e->keep || !value_of(e).p || json_type(json_get(object, e->key)))
+		if (e->keep || !edit_get_value(e).p ||
+			json_type(json_get(object, e->key)))
 			continue;
-		comma(out, &first);
+		edit_write_comma(out, &first);
 		buf_fmt(out, "\"%s\":", e->key);
-		buf_str(out, value_of(e));
+		buf_str(out, edit_get_value(e));
 	}
 	buf_putc(out, '}');
 }
@@ -68,11 +71,11 @@ void edit_array(struct buf *out, struct json_val array, size_t skip, struct str 
 		i++) {
 		if (i == skip)
 			continue;
-		comma(out, &first);
+		edit_write_comma(out, &first);
 		buf_str(out, json_raw(value));
 	}
 	if (more.p) {
-		comma(out, &first);
+		edit_write_comma(out, &first);
 		buf_str(out, more);
 	}
 	buf_putc(out, ']');

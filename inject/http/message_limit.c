@@ -3,7 +3,8 @@
 #include "base/clock.h"
 #include "limits.h"
 
-bool message_limit_is_over(struct message_limit *l, const struct call *c, bool coming)
+bool message_limit_is_over(
+	struct message_limit *l, const struct http_client *c, bool coming)
 {
 	uint64_t now = clock_ms();
 

@@ -2,7 +2,7 @@
 #ifndef INJECT_HTTP_MESSAGE_LIMIT_H
 #define INJECT_HTTP_MESSAGE_LIMIT_H
 
-#include "inject/http/call.h"
+#include "inject/http/http_client.h"
 
 /* Zeroed at the start and after each complete message. */
 struct message_limit {
@@ -14,6 +14,7 @@ struct message_limit {
  * coming: a message has begun and is not complete. True if it takes longer than a grace
  * period of WS_DEAD_MS and the rest arrives more slowly than INJECT_RATE.
  */
-bool message_limit_is_over(struct message_limit *l, const struct call *c, bool coming);
+bool message_limit_is_over(
+	struct message_limit *l, const struct http_client *c, bool coming);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-static struct str text_of(struct json_val v, struct arena *a, int *err)
+static struct str stream_read_text(struct json_val v, struct arena *a, int *err)
 {
 	struct str s = {0};
 	int r = json_str(v, a, &s);
@@ -15,7 +15,7 @@ static struct str text_of(struct json_val v, struct arena *a, int *err)
 	return s;
 }
 
-static uint64_t bytes_of(struct json_val v)
+static uint64_t stream_read_count(struct json_val v)
 {
 	int64_t n;
 
@@ -42,25 +42,26 @@ int progress_read(struct str line, struct arena *a, struct progress *p)
 		return 0;
 	}
 	root = json_root(&j);
-	got.text = text_of(json_get(json_get(root, "errorDetail"), "message"), a, &r);
+	got.text = stream_read_text(
+		json_get(json_get(root, "errorDetail"), "message"), a, &r);
 	if (!got.text.n)
-		got.text = text_of(json_get(root, "error"), a, &r);
+		got.text = stream_read_text(json_get(root, "error"), a, &r);
 	if (json_type(json_get(root, "error")) != JSON_ABSENT ||
 		json_type(json_get(root, "errorDetail")) != JSON_ABSENT) {
 		got.kind = PROGRESS_ERROR;
 	} else {
-		got.text = text_of(json_get(root, "stream"), a, &r);
+		got.text = stream_read_text(json_get(root, "stream"), a, &r);
 		if (!got.text.n)
-			got.text = text_of(json_get(root, "status"), a, &r);
+			got.text = stream_read_text(json_get(root, "status"), a, &r);
 		got.kind = got.text.n ? PROGRESS_TEXT : PROGRESS_OTHER;
-		got.id = text_of(json_get(root, "id"), a, &r);
+		got.id = stream_read_text(json_get(root, "id"), a, &r);
 		if (str_eq(got.id, STR("moby.buildkit.trace"))) {
 			got.kind = PROGRESS_TRACE;
-			got.text = text_of(json_get(root, "aux"), a, &r);
+			got.text = stream_read_text(json_get(root, "aux"), a, &r);
 		}
 		detail = json_get(root, "progressDetail");
-		got.current = bytes_of(json_get(detail, "current"));
-		got.total = bytes_of(json_get(detail, "total"));
+		got.current = stream_read_count(json_get(detail, "current"));
+		got.total = stream_read_count(json_get(detail, "total"));
 	}
 	if (!r)
 		*p = got;
@@ -72,7 +73,7 @@ void frames_init(struct frames *f)
 	*f = (struct frames){0};
 }
 
-static int open_frame(struct frames *f)
+static int stream_parse_frame_head(struct frames *f)
 {
 	const unsigned char *h = f->head;
 
@@ -102,7 +103,7 @@ int frames_next(struct frames *f, struct str *in, int *fd, struct str *piece)
 		if (f->head_n < sizeof(f->head))
 			return 1;
 		f->head_n = 0;
-		if (open_frame(f))
+		if (stream_parse_frame_head(f))
 			return ERR_SYNTAX;
 	}
 	if (!in->n)

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-int append_old(struct append *a, const struct content *c)
+int append_add_existing(struct append *a, const struct content *c)
 {
 	const struct store_item i = {.content = *c, .from = &a->from};
 
@@ -15,7 +15,8 @@ int append_old(struct append *a, const struct content *c)
 	return a->items.err;
 }
 
-int append_new(struct append *a, struct str bytes, bool is_manifest, struct content *c)
+int append_add_new(
+	struct append *a, struct str bytes, bool is_manifest, struct content *c)
 {
 	char *copy = arena_cstr(&a->arena, bytes);
 	struct store_item i = {.is_manifest = is_manifest, .is_new = true};
@@ -23,13 +24,13 @@ int append_new(struct append *a, struct str bytes, bool is_manifest, struct cont
 	if (!copy)
 		return -ENOMEM;
 	i.bytes = str_make(copy, bytes.n);
-	content_of(i.bytes, c);
+	content_from_bytes(i.bytes, c);
 	i.content = *c;
 	buf_put(&a->items, &i, sizeof(i));
 	return a->items.err;
 }
 
-int append_client(struct append *a, struct str arch, const struct program **client)
+int append_find_client(struct append *a, struct str arch, const struct program **client)
 {
 	struct program *p;
 	int r;
@@ -59,7 +60,7 @@ int append_refuse(const struct append *a, const char *why)
 /*
  * Reads the manifest or index of c's digest, or, without a digest, of the image's name.
  */
-static int read_manifest(
+static int append_read_manifest(
 	struct append *a, struct content *c, struct buf *text, struct manifest *m)
 {
 	const char *why;
@@ -74,7 +75,7 @@ static int read_manifest(
 /* --- Several platforms ------------------------------------------------------------ */
 
 /* Parses --platform. */
-static int read_wish(struct append *a, struct platform *p)
+static int append_parse_platform(struct append *a, struct platform *p)
 {
 	struct str rest = str_c(a->options->platform);
 
@@ -88,7 +89,7 @@ static int read_wish(struct append *a, struct platform *p)
 }
 
 /* The variant of a platform; an index may leave out the usual one of the architecture. */
-static struct str variant_of(const struct platform *p)
+static struct str append_default_variant(const struct platform *p)
 {
 	if (p->variant.n)
 		return p->variant;
@@ -97,20 +98,20 @@ static struct str variant_of(const struct platform *p)
 	return str_eq(p->arch, STR("arm")) ? STR("v7") : p->variant;
 }
 
-static bool fits(const struct platform *is, const struct platform *wish)
+static bool append_match_platform(const struct platform *is, const struct platform *wish)
 {
-	struct str variant = variant_of(wish);
+	struct str variant = append_default_variant(wish);
 
 	return str_eq(is->os, wish->os) && str_eq(is->arch, wish->arch) &&
-		(!variant.n || str_eq(variant_of(is), variant));
+		(!variant.n || str_eq(append_default_variant(is), variant));
 }
 
 /*
  * Handles an entry of an index: makes its runtime image, whose manifest is *c. 1: the
  * entry is left out.
  */
-static int make_entry(struct append *a, struct manifest *index, struct json_val entry,
-	struct content *c)
+static int append_make_entry(struct append *a, struct manifest *index,
+	struct json_val entry, struct content *c)
 {
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct manifest m = {0};
@@ -125,7 +126,7 @@ static int make_entry(struct append *a, struct manifest *index, struct json_val 
 	if (p.os.n && !str_eq(p.os, STR("linux")))
 		r = 1;
 	else
-		r = p.arch.n ? append_client(a, p.arch, &client) : 0;
+		r = p.arch.n ? append_find_client(a, p.arch, &client) : 0;
 	if (r == 1)
 		out_note("od-runtime: %.*s is left out for %.*s/%.*s, for which there "
 			 "is no client",
@@ -134,18 +135,19 @@ static int make_entry(struct append *a, struct manifest *index, struct json_val 
 		return r;
 	r = content_read(&index->doc, entry, c);
 	if (!r)
-		r = read_manifest(a, c, &text, &m);
+		r = append_read_manifest(a, c, &text, &m);
 	if (!r && m.kind == MANIFEST_INDEX)
 		r = append_refuse(a, "it is an index of indexes");
 	if (!r)
-		r = append_image(a, &m, c);
+		r = append_make_image(a, &m, c);
 	manifest_free(&m);
 	buf_free(&text);
 	return r;
 }
 
 /* Appends the entry with its new digest and size to the list. */
-static void put_entry(struct buf *list, struct json_val entry, const struct content *c)
+static void append_write_entry(
+	struct buf *list, struct json_val entry, const struct content *c)
 {
 	struct buf digest = BUF_INIT(2 * DIGEST_MAX), size = BUF_INIT(32);
 	const struct edit edits[] = {{"digest", .text = &digest}, {"size", .text = &size},
@@ -160,7 +162,8 @@ static void put_entry(struct buf *list, struct json_val entry, const struct cont
 	buf_free(&size);
 }
 
-static int make_all(struct append *a, struct manifest *index, struct content *root)
+static int append_make_index(
+	struct append *a, struct manifest *index, struct content *root)
 {
 	struct buf list = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
@@ -172,9 +175,9 @@ static int make_all(struct append *a, struct manifest *index, struct content *ro
 	while (r >= 0 && json_next(index->entries, &it, NULL, &entry)) {
 		struct content c;
 
-		r = make_entry(a, index, entry, &c);
+		r = append_make_entry(a, index, entry, &c);
 		if (!r)
-			put_entry(&list, entry, &c);
+			append_write_entry(&list, entry, &c);
 	}
 	buf_putc(&list, ']');
 	r = r < 0 ? r : 0;
@@ -184,29 +187,30 @@ static int make_all(struct append *a, struct manifest *index, struct content *ro
 			"%.*s has no image for which there is a client",
 			STR_ARG(a->from.text));
 	if (!r) {
-		edit_object(&text, doc_root(&index->doc), edits, ARRAY_LEN(edits));
+		edit_object(&text, json_doc_root(&index->doc), edits, ARRAY_LEN(edits));
 		*root = (struct content){0};
 		memcpy(root->media, index->media, strlen(index->media) + 1);
-		r = text.err ? text.err : append_new(a, buf_view(&text), true, root);
+		r = text.err ? text.err : append_add_new(a, buf_view(&text), true, root);
 	}
 	buf_free(&list);
 	buf_free(&text);
 	return r;
 }
 
-static int make_wish(struct append *a, struct manifest *index, struct content *root)
+static int append_make_platform(
+	struct append *a, struct manifest *index, struct content *root)
 {
 	struct platform wish, is;
 	struct json_val entry;
-	int it = 0, r = read_wish(a, &wish);
+	int it = 0, r = append_parse_platform(a, &wish);
 
 	if (r)
 		return r;
 	while (json_next(index->entries, &it, NULL, &entry)) {
 		platform_read(&index->doc, entry, &is);
-		if (!fits(&is, &wish))
+		if (!append_match_platform(&is, &wish))
 			continue;
-		r = make_entry(a, index, entry, root);
+		r = append_make_entry(a, index, entry, root);
 		if (r == 1)
 			r = out_fail("give the od-runtime-client of that architecture "
 				     "with --client",
@@ -217,17 +221,18 @@ static int make_wish(struct append *a, struct manifest *index, struct content *r
 		"%.*s has no image for %s", STR_ARG(a->from.text), a->options->platform);
 }
 
-static int make(struct append *a, struct content *root)
+static int append_make_images(struct append *a, struct content *root)
 {
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct manifest m = {0};
 	struct content c = {0};
-	int r = read_manifest(a, &c, &text, &m);
+	int r = append_read_manifest(a, &c, &text, &m);
 
 	if (!r && m.kind == MANIFEST_IMAGE)
-		r = append_image(a, &m, root);
+		r = append_make_image(a, &m, root);
 	else if (!r)
-		r = a->options->platform ? make_wish(a, &m, root) : make_all(a, &m, root);
+		r = a->options->platform ? append_make_platform(a, &m, root)
+					 : append_make_index(a, &m, root);
 	manifest_free(&m);
 	buf_free(&text);
 	return r;
@@ -235,7 +240,7 @@ static int make(struct append *a, struct content *root)
 
 /* --- The command -------------------------------------------------------------------- */
 
-static int print(struct append *a, const struct content *root)
+static int append_print_result(struct append *a, const struct content *root)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
@@ -255,12 +260,12 @@ static int print(struct append *a, const struct content *root)
 		buf_puts(&out, root->digest);
 	}
 	buf_putc(&out, '\n');
-	r = a->report_text.err ? a->report_text.err : out_buf(&out);
+	r = a->report_text.err ? a->report_text.err : out_write_buf(&out);
 	buf_free(&out);
 	return r;
 }
 
-static int check_tag(const struct options *o)
+static int append_check_tag(const struct options *o)
 {
 	const char *why = "it has a digest, which nobody can choose";
 	struct ref ref;
@@ -271,11 +276,11 @@ static int check_tag(const struct options *o)
 		"'%s' cannot be the name of the image: %s", o->tag, why);
 }
 
-static int run(struct append *a)
+static int append_run_command(struct append *a)
 {
 	const struct options *o = a->options;
 	struct content root = {0};
-	int r = check_tag(o);
+	int r = append_check_tag(o);
 
 	if (!r)
 		r = program_find_client(
@@ -291,7 +296,7 @@ static int run(struct append *a)
 	if (!r)
 		r = store_open(&a->to, str_c(o->output), STORE_WRITE, str_c(o->tag));
 	if (!r)
-		r = make(a, &root);
+		r = append_make_images(a, &root);
 	jw_end(&a->report);
 	if (!r) {
 		out_step("writing %.*s", STR_ARG(a->to.text));
@@ -300,7 +305,7 @@ static int run(struct append *a)
 			a->items.n / sizeof(struct store_item));
 		out_step_end();
 	}
-	return r ? r : print(a, &root);
+	return r ? r : append_print_result(a, &root);
 }
 
 int append_run(const struct options *o)
@@ -313,7 +318,7 @@ int append_run(const struct options *o)
 	buf_init(&a.report_text, INJECT_TEXT_MAX);
 	jw_init(&a.report, &a.report_text);
 	jw_array(&a.report);
-	r = run(&a);
+	r = append_run_command(&a);
 	store_close(&a.from);
 	store_close(&a.to);
 	for (size_t i = 0; i < a.clients_n; i++)

@@ -35,22 +35,22 @@ struct append {
 /*
  * Adds an item of bytes, which are copied; the caller sets c->media, this sets the rest.
  */
-int append_new(
+int append_add_new(
 	struct append *a, struct str bytes, bool is_manifest, struct content *c) MUST_USE;
 /* Adds an item that a->from has. */
-int append_old(struct append *a, const struct content *c) MUST_USE;
+int append_add_existing(struct append *a, const struct content *c) MUST_USE;
 
 /* Prints why the image cannot be used; returns FAIL_*. */
 int append_refuse(const struct append *a, const char *why) MUST_USE;
 
 /* Finds the client for the architecture; 1 if there is none. */
-int append_client(
+int append_find_client(
 	struct append *a, struct str arch, const struct program **client) MUST_USE;
 
 /*
  * Makes the runtime image of the image with the manifest m: adds its items; *out becomes
  * its manifest. 0; -EINTR, -ENOMEM, FAIL_*.
  */
-int append_image(struct append *a, struct manifest *m, struct content *out) MUST_USE;
+int append_make_image(struct append *a, struct manifest *m, struct content *out) MUST_USE;
 
 #endif

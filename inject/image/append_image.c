@@ -23,7 +23,7 @@ struct product {
 	struct image base;
 	struct buf config; /* the base's, for image_read_config_take */
 	size_t own;        /* index of our layer from an earlier build; or none */
-	bool looked;       /* the layers were searched */
+	bool scanned;      /* the layers were searched */
 	bool drop_in;
 	enum image_shell shell;
 	const struct program *client;
@@ -32,9 +32,9 @@ struct product {
 	struct content layer_content, config_content;
 };
 
-static int read_config(struct product *p)
+static int append_read_config(struct product *p)
 {
-	const struct sink to = {sink_buf, &p->config};
+	const struct sink to = {sink_put_buf, &p->config};
 	const char *why;
 	int r;
 
@@ -54,7 +54,7 @@ static int read_config(struct product *p)
 	why = image_refusal(&p->base);
 	if (why)
 		return append_refuse(p->a, why);
-	r = append_client(p->a, p->base.arch, &p->client);
+	r = append_find_client(p->a, p->base.arch, &p->client);
 	if (r != 1)
 		return r;
 	return out_fail("give the od-runtime-client of that architecture with --client",
@@ -64,7 +64,7 @@ static int read_config(struct product *p)
 
 /* --- What is in the base ------------------------------------------------------------ */
 
-static int nth_layer(struct product *p, size_t n, struct content *c)
+static int append_get_layer(struct product *p, size_t n, struct content *c)
 {
 	struct json_val v;
 	int it = 0;
@@ -76,15 +76,15 @@ static int nth_layer(struct product *p, size_t n, struct content *c)
 }
 
 /* Scans layer n. 1: the layer is too large or not of a kind that can be scanned. */
-static int scan_nth(struct product *p, size_t n, struct scan *s)
+static int append_scan_layer(struct product *p, size_t n, struct scan *s)
 {
 	struct content c;
-	int r = nth_layer(p, n, &c);
+	int r = append_get_layer(p, n, &c);
 
 	if (!r && c.size > INJECT_SCAN_BYTES)
 		return 1;
 	if (!r)
-		r = scan_layer(s);
+		r = scan_begin_layer(s);
 	if (!r)
 		r = store_fetch(&p->a->from, &c, (struct sink){scan_put, s});
 	/* A layer without an end of archive was not parsed correctly. */
@@ -92,13 +92,13 @@ static int scan_nth(struct product *p, size_t n, struct scan *s)
 }
 
 /* The index of our layer, by the digest that the label gives; or none. */
-static size_t find_layer(struct product *p, struct str digest)
+static size_t append_find_layer(struct product *p, struct str digest)
 {
 	struct json_val v;
 	int it = 0;
 
 	for (size_t i = 0; digest.n && json_next(p->base.layers, &it, NULL, &v); i++)
-		if (str_eq(doc_str(&p->base.doc, v), digest))
+		if (str_eq(json_doc_str(&p->base.doc, v), digest))
 			return i;
 	return none;
 }
@@ -108,7 +108,7 @@ static size_t find_layer(struct product *p, struct str digest)
  * from an image of ours, has one. The labels alone are no proof, because images made
  * from ours inherit them.
  */
-static int find_own(struct product *p)
+static int append_find_own_layer(struct product *p)
 {
 	struct scan s;
 	size_t n;
@@ -117,7 +117,7 @@ static int find_own(struct product *p)
 	p->own = none;
 	if (!str_eq(image_label(&p->base, "od.managed"), STR("1")))
 		return 0;
-	p->own = find_layer(p, image_label(&p->base, "od.layer"));
+	p->own = append_find_layer(p, image_label(&p->base, "od.layer"));
 	if (p->own != none || image_base_layers(&p->base, &n))
 		return 0;
 	/*
@@ -126,7 +126,7 @@ static int find_own(struct product *p)
 	 */
 	for (; n < json_count(p->base.layers) && p->own == none; n++) {
 		scan_init(&s);
-		r = scan_nth(p, n, &s);
+		r = append_scan_layer(p, n, &s);
 		if (!r && !s.others)
 			p->own = n;
 		scan_free(&s);
@@ -137,12 +137,12 @@ static int find_own(struct product *p)
 }
 
 /* Whether all layers but our own have at most INJECT_SCAN_BYTES together. */
-static bool is_small(struct product *p)
+static bool append_is_small(struct product *p)
 {
 	uint64_t room = INJECT_SCAN_BYTES;
 	struct content c;
 
-	for (size_t i = 0; nth_layer(p, i, &c) == 0; i++) {
+	for (size_t i = 0; append_get_layer(p, i, &c) == 0; i++) {
 		if (i == p->own)
 			continue;
 		if (c.size > room)
@@ -157,7 +157,7 @@ static bool is_small(struct product *p)
  * shell are small and quick to search. A large image is assumed to have a shell, because
  * its unpacking would take too long.
  */
-static int look_inside(struct product *p)
+static int append_scan_layers(struct product *p)
 {
 	size_t n = json_count(p->m->layers);
 	struct scan s;
@@ -170,14 +170,14 @@ static int look_inside(struct product *p)
 	p->drop_in =
 		str_find(buf_view(&p->base.text), STR("/openhands/")) == p->base.text.n ||
 		p->own != none;
-	if (p->a->from.ops->far || !is_small(p))
+	if (p->a->from.ops->is_remote || !append_is_small(p))
 		return 0;
 	scan_init(&s);
 	for (size_t i = 0; i < n && !r; i++)
 		if (i != p->own)
-			r = scan_nth(p, i, &s);
+			r = append_scan_layer(p, i, &s);
 	if (!r) {
-		p->looked = true;
+		p->scanned = true;
 		p->drop_in = !s.openhands;
 		p->shell = scan_has_shell(&s) ? IMAGE_SHELL_OWN : IMAGE_SHELL_NONE;
 	}
@@ -185,10 +185,10 @@ static int look_inside(struct product *p)
 	return r == 1 ? 0 : r;
 }
 
-static int choose_shell(struct product *p)
+static int append_choose_shell(struct product *p)
 {
 	const struct options *o = p->a->options;
-	bool wanted = p->looked ? p->shell == IMAGE_SHELL_NONE : o->busybox != NULL;
+	bool wanted = p->scanned ? p->shell == IMAGE_SHELL_NONE : o->busybox != NULL;
 	int r;
 
 	if (wanted && !o->no_busybox) {
@@ -210,12 +210,12 @@ static int choose_shell(struct product *p)
 	return 0;
 }
 
-static int make_layer(struct product *p)
+static int append_make_layer(struct product *p)
 {
 	const struct rootfs files = {
 		.prefix = "",
 		.client = buf_view(&p->client->bytes),
-		.plugins_program = program_plugins(p->client),
+		.plugins_program = program_plugins_bytes(p->client),
 		.busybox = buf_view(&p->busybox.bytes),
 		.drop_in = p->drop_in,
 	};
@@ -226,7 +226,7 @@ static int make_layer(struct product *p)
 	if (r)
 		return r;
 	memcpy(p->layer_content.media, media, strlen(media) + 1);
-	return append_new(p->a, buf_view(&p->layer.gzip), false, &p->layer_content);
+	return append_add_new(p->a, buf_view(&p->layer.gzip), false, &p->layer_content);
 }
 
 /* --- The config -------------------------------------------------------------------- */
@@ -237,7 +237,7 @@ struct label_edits {
 	size_t n;
 };
 
-static int put_label(void *arg, const char *name, struct str value)
+static int append_put_label(void *arg, const char *name, struct str value)
 {
 	struct label_edits *e = arg;
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
@@ -254,7 +254,7 @@ static int put_label(void *arg, const char *name, struct str value)
 }
 
 /* The last layer that is not ours. */
-static struct str top_of_base(struct product *p)
+static struct str append_get_base_top(struct product *p)
 {
 	struct str top = {0};
 	struct json_val v;
@@ -262,21 +262,21 @@ static struct str top_of_base(struct product *p)
 
 	for (size_t i = 0; json_next(p->base.layers, &it, NULL, &v); i++)
 		if (i != p->own)
-			top = doc_str(&p->base.doc, v);
+			top = json_doc_str(&p->base.doc, v);
 	return top;
 }
 
 /*
  * Sets the base of the labels to its name without its location, which differs elsewhere.
  */
-static void name_base(struct product *p, struct labels *l)
+static void append_set_base_labels(struct product *p, struct labels *l)
 {
 	struct str old = image_label(&p->base, "od.base.id");
 
 	l->base_id = p->base.id;
 	l->base_ref = p->a->from.ref.n ? p->a->from.ref : p->base.id;
 	l->base_layers = json_count(p->base.layers) - (p->own != none);
-	l->base_top = top_of_base(p);
+	l->base_top = append_get_base_top(p);
 	/* The base is itself a product of ours: its own base stays the base. */
 	if (p->own != none && p->own == l->base_layers && old.n) {
 		l->base_id = old;
@@ -292,7 +292,7 @@ static void name_base(struct product *p, struct labels *l)
 	}
 }
 
-static int write_labels(struct product *p, struct buf *out)
+static int append_write_labels(struct product *p, struct buf *out)
 {
 	struct buf full = BUF_INIT(REF_MAX + 64), key = BUF_INIT(256);
 	struct label_edits e = {.p = p};
@@ -300,7 +300,7 @@ static int write_labels(struct product *p, struct buf *out)
 		.base = &p->base,
 		.arch = p->base.arch,
 		.client_sha256 = str_c(p->client->sha256),
-		.shell = image_shell_word(p->shell),
+		.shell = image_shell_name(p->shell),
 		.busybox_sha256 = str_c(p->busybox.sha256),
 		.plugins_sha256 = program_plugins_sha256(p->client),
 		.layer = str_c(p->layer.unpacked.digest),
@@ -313,24 +313,24 @@ static int write_labels(struct product *p, struct buf *out)
 	};
 	int r;
 
-	name_base(p, &l);
-	ref_full(l.base_ref, &full);
+	append_set_base_labels(p, &l);
+	ref_canonicalize(l.base_ref, &full);
 	in.base_ref = full.n ? buf_view(&full) : l.base_ref;
 	in.base_id = l.base_id;
 	in.deps = l.deps;
 	in.plugins = l.plugins;
-	tag_source(&in, &key);
+	tag_write_source(&in, &key);
 	l.key = buf_view(&key);
 	r = full.err ? full.err : key.err;
 	if (!r)
-		r = labels_each(&l, put_label, &e);
+		r = labels_each(&l, append_put_label, &e);
 	edit_object(out, json_get(p->base.config, "Labels"), e.edits, e.n);
 	buf_free(&full);
 	buf_free(&key);
 	return r ? r : out->err;
 }
 
-static int write_settings(struct product *p, struct buf *out)
+static int append_write_settings(struct product *p, struct buf *out)
 {
 	struct buf labels = BUF_INIT(INJECT_MANIFEST_MAX);
 	const struct edit edits[] = {
@@ -341,7 +341,7 @@ static int write_settings(struct product *p, struct buf *out)
 		{"Healthcheck", .value = STR("{\"Test\":[\"NONE\"]}"),
 			.keep = !image_has_healthcheck(&p->base)},
 	};
-	int r = write_labels(p, &labels);
+	int r = append_write_labels(p, &labels);
 
 	edit_object(out, p->base.config, edits, ARRAY_LEN(edits));
 	buf_free(&labels);
@@ -349,21 +349,21 @@ static int write_settings(struct product *p, struct buf *out)
 }
 
 /* The index of the layer in the history; entries of other steps have empty_layer. */
-static size_t history_of(struct product *p, size_t layer)
+static size_t append_find_history(struct product *p, size_t layer)
 {
-	struct json_val all = json_get(doc_root(&p->base.doc), "history"), v;
+	struct json_val all = json_get(json_doc_root(&p->base.doc), "history"), v;
 	size_t seen = 0;
 	int it = 0;
 
 	for (size_t i = 0; layer != none && json_next(all, &it, NULL, &v); i++)
-		if (!doc_true(json_get(v, "empty_layer")) && seen++ == layer)
+		if (!json_doc_is_true(json_get(v, "empty_layer")) && seen++ == layer)
 			return i;
 	return none;
 }
 
-static int write_config(struct product *p)
+static int append_write_config(struct product *p)
 {
-	struct json_val root = doc_root(&p->base.doc);
+	struct json_val root = json_doc_root(&p->base.doc);
 	struct json_val history = json_get(root, "history");
 	struct buf settings = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf rootfs = BUF_INIT(INJECT_MANIFEST_MAX);
@@ -383,12 +383,12 @@ static int write_config(struct product *p)
 		{"history", .text = &past, .keep = !json_count(history)},
 	};
 	char id[DIGEST_MAX + 3];
-	int r = write_settings(p, &settings);
+	int r = append_write_settings(p, &settings);
 
 	snprintf(id, sizeof(id), "\"%s\"", p->layer.unpacked.digest);
 	edit_array(&ids, p->base.layers, p->own, str_c(id));
 	edit_object(&rootfs, json_get(root, "rootfs"), &diff_ids, 1);
-	edit_array(&past, history, history_of(p, p->own),
+	edit_array(&past, history, append_find_history(p, p->own),
 		STR("{\"created\":\"1970-01-01T00:00:00Z\",\"created_by\":"
 		    "\"od-runtime " OD_VERSION "\"}"));
 	edit_object(&text, root, edits, ARRAY_LEN(edits));
@@ -396,7 +396,7 @@ static int write_config(struct product *p)
 		r = text.err;
 	memcpy(p->config_content.media, p->m->config.media, MEDIA_MAX);
 	if (!r)
-		r = append_new(p->a, buf_view(&text), false, &p->config_content);
+		r = append_add_new(p->a, buf_view(&text), false, &p->config_content);
 	buf_free(&settings);
 	buf_free(&rootfs);
 	buf_free(&past);
@@ -407,9 +407,9 @@ static int write_config(struct product *p)
 
 /* --- The manifest ------------------------------------------------------------------ */
 
-static int write_manifest(struct product *p, struct content *out)
+static int append_write_manifest(struct product *p, struct content *out)
 {
-	struct json_val root = doc_root(&p->m->doc);
+	struct json_val root = json_doc_root(&p->m->doc);
 	struct buf config = BUF_INIT(INJECT_TEXT_MAX), layer = BUF_INIT(1024);
 	struct buf layers = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
@@ -428,7 +428,7 @@ static int write_manifest(struct product *p, struct content *out)
 	memcpy(out->media, p->m->media, strlen(p->m->media) + 1);
 	r = layer.err ? layer.err : text.err;
 	if (!r)
-		r = append_new(p->a, buf_view(&text), true, out);
+		r = append_add_new(p->a, buf_view(&text), true, out);
 	buf_free(&config);
 	buf_free(&layer);
 	buf_free(&layers);
@@ -436,18 +436,18 @@ static int write_manifest(struct product *p, struct content *out)
 	return r;
 }
 
-static int add_layers(struct product *p)
+static int append_add_base_layers(struct product *p)
 {
 	struct content c;
 	int r = 0;
 
-	for (size_t i = 0; !r && nth_layer(p, i, &c) == 0; i++)
+	for (size_t i = 0; !r && append_get_layer(p, i, &c) == 0; i++)
 		if (i != p->own)
-			r = append_old(p->a, &c);
+			r = append_add_existing(p->a, &c);
 	return r;
 }
 
-static void report(struct product *p, const struct content *out)
+static void append_report_image(struct product *p, const struct content *out)
 {
 	struct jw *w = &p->a->report;
 
@@ -461,37 +461,37 @@ static void report(struct product *p, const struct content *out)
 	jw_key(w, "layer_size");
 	jw_uint(w, p->layer_content.size);
 	jw_key(w, "shell");
-	jw_str(w, image_shell_word(p->shell));
+	jw_str(w, image_shell_name(p->shell));
 	jw_key(w, "replaced");
 	jw_bool(w, p->own != none);
 	jw_end(w);
 	p->a->made++;
 }
 
-int append_image(struct append *a, struct manifest *m, struct content *out)
+int append_make_image(struct append *a, struct manifest *m, struct content *out)
 {
 	struct product p = {
 		.a = a, .m = m, .own = none, .config = BUF_INIT(INJECT_MANIFEST_MAX)};
-	int r = read_config(&p);
+	int r = append_read_config(&p);
 
 	if (!r)
-		r = find_own(&p);
+		r = append_find_own_layer(&p);
 	if (!r)
-		r = look_inside(&p);
+		r = append_scan_layers(&p);
 	if (!r && !p.drop_in)
 		probe_note_openhands(a->from.text);
 	if (!r)
-		r = choose_shell(&p);
+		r = append_choose_shell(&p);
 	if (!r)
-		r = add_layers(&p);
+		r = append_add_base_layers(&p);
 	if (!r)
-		r = make_layer(&p);
+		r = append_make_layer(&p);
 	if (!r)
-		r = write_config(&p);
+		r = append_write_config(&p);
 	if (!r)
-		r = write_manifest(&p, out);
+		r = append_write_manifest(&p, out);
 	if (!r)
-		report(&p, out);
+		append_report_image(&p, out);
 	program_free(&p.busybox);
 	layer_free(&p.layer);
 	image_free(&p.base);

@@ -24,32 +24,32 @@ enum { SWEEP_ROUNDS = 40, SWEEP_QUIET = 8, SWEEP_MS = 50 };
 /* An image that is being built, and the things that a failure removes again. */
 struct build {
 	struct plan *plan;
-	enum rung rung, below;
-	struct image *on; /* the image of the rung below, on which it is based */
-	bool buildkit;    /* this build uses BuildKit */
-	bool replaces;    /* its name existed before */
-	struct buf name;  /* of the product */
-	struct buf from;  /* the name in the FROM line */
-	struct buf plugin[INJECT_PLUGINS]; /* the names in the lines COPY --from */
+	enum image_stage stage, below;
+	struct image *base_image; /* the image of the rung below, on which it is based */
+	bool buildkit;            /* this build uses BuildKit */
+	bool replaces;            /* its name existed before */
+	struct buf name;          /* of the product */
+	struct buf from;          /* the name in the FROM line */
+	struct buf plugin_refs[INJECT_PLUGINS]; /* the names in the lines COPY --from */
 	/* The temporary names of these images; empty for none. */
-	char lent[1 + INJECT_PLUGINS][LENT_MAX];
+	char temp_tags[1 + INJECT_PLUGINS][LENT_MAX];
 };
 
 /* The labels that mark an image of a rung. */
 static const struct {
 	const char *key, *stage;
 } marks[] = {
-	[RUNG_VERSIONED] = {"od.key.version", "versioned"},
-	[RUNG_LOCK] = {"od.key.lock", "lock"},
-	[RUNG_SOURCE] = {"od.key.source", ""},
+	[IMAGE_STAGE_VERSIONED] = {"od.key.version", "versioned"},
+	[IMAGE_STAGE_LOCK] = {"od.key.lock", "lock"},
+	[IMAGE_STAGE_SOURCE] = {"od.key.source", ""},
 };
 
-static bool copies_from_image(const struct build *b, size_t i)
+static bool build_has_image_plugin(const struct build *b, size_t i)
 {
-	return b->rung == RUNG_LOCK && b->plan->plugins.list[i].image;
+	return b->stage == IMAGE_STAGE_LOCK && b->plan->plugins.list[i].image;
 }
 
-static int lend(struct build *b, const char *id, char lent[LENT_MAX])
+static int build_tag_temp(struct build *b, const char *id, char lent[LENT_MAX])
 {
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
@@ -73,59 +73,59 @@ static int lend(struct build *b, const char *id, char lent[LENT_MAX])
  * name. An image without any name must not get one: removing its last name would remove
  * the image. The classic builder accepts ids.
  */
-static bool can_lend(const struct build *b)
+static bool build_can_tag_temp(const struct build *b)
 {
-	bool all = image_has_name(b->on);
+	bool all = image_has_name(b->base_image);
 
 	for (size_t i = 0; i < b->plan->plugins.n; i++)
-		if (copies_from_image(b, i))
+		if (build_has_image_plugin(b, i))
 			all = all && b->plan->plugins.list[i].named;
 	return all;
 }
 
-static int lend_names(struct build *b)
+static int build_add_temp_tags(struct build *b)
 {
 	struct plan *p = b->plan;
 	const char *id;
 	int r = 0;
 
-	b->buildkit = p->engine->buildkit && can_lend(b);
-	buf_str(&b->from, b->on->id);
+	b->buildkit = p->engine->buildkit && build_can_tag_temp(b);
+	buf_str(&b->from, b->base_image->id);
 	/* The id becomes a line of a Dockerfile. */
-	if (!ref_is_id(b->on->id))
+	if (!ref_is_id(b->base_image->id))
 		return out_fail(
 			ENGINE_NEXT, "the engine's id of the base image is no id");
 	for (size_t i = 0; i < p->plugins.n; i++)
-		if (copies_from_image(b, i))
-			buf_fmt(&b->plugin[i], "sha256:%s", p->plugins.list[i].hash);
+		if (build_has_image_plugin(b, i))
+			buf_fmt(&b->plugin_refs[i], "sha256:%s", p->plugins.list[i].hash);
 	for (size_t i = 0; b->buildkit && i <= p->plugins.n && !r; i++) {
-		struct buf *name = i ? &b->plugin[i - 1] : &b->from;
+		struct buf *name = i ? &b->plugin_refs[i - 1] : &b->from;
 
-		if (i && !copies_from_image(b, i - 1))
+		if (i && !build_has_image_plugin(b, i - 1))
 			continue;
 		id = buf_cstr(name);
-		r = id ? lend(b, id, b->lent[i]) : name->err;
+		r = id ? build_tag_temp(b, id, b->temp_tags[i]) : name->err;
 		buf_reset(name);
-		buf_puts(name, b->lent[i]);
+		buf_puts(name, b->temp_tags[i]);
 	}
 	return r ? r : b->from.err;
 }
 
-static void take_names_back(struct build *b)
+static void build_remove_temp_tags(struct build *b)
 {
-	for (size_t i = 0; i < ARRAY_LEN(b->lent); i++)
-		if (b->lent[i][0])
-			engine_image_remove(b->plan->engine, str_c(b->lent[i]));
+	for (size_t i = 0; i < ARRAY_LEN(b->temp_tags); i++)
+		if (b->temp_tags[i][0])
+			engine_image_remove(b->plan->engine, str_c(b->temp_tags[i]));
 }
 
-static bool is_good(struct build *b, struct image *im)
+static bool build_is_planned(struct build *b, struct image *im)
 {
-	return b->rung == RUNG_SOURCE ? plan_matches(b->plan, im)
-				      : plan_is_rung(b->plan, im, b->rung);
+	return b->stage == IMAGE_STAGE_SOURCE ? plan_matches(b->plan, im)
+					      : plan_is_stage(b->plan, im, b->stage);
 }
 
 /* Whether the image that has the name now is the planned one. */
-static bool is_there(struct build *b)
+static bool build_has_image(struct build *b)
 {
 	const char *name = buf_cstr(&b->name);
 	struct image im;
@@ -133,30 +133,30 @@ static bool is_there(struct build *b)
 
 	if (!name || plan_inspect(b->plan->engine, name, &im))
 		return false;
-	good = is_good(b, &im);
+	good = build_is_planned(b, &im);
 	image_free(&im);
 	return good;
 }
 
 /* Removes the images that have our key and no name. True if it removed any. */
-static bool sweep_once(struct build *b)
+static bool build_prune_round(struct build *b)
 {
 	struct buf text = BUF_INIT(1024);
 	struct json_val image;
 	struct reply reply;
-	struct doc d;
+	struct json_doc d;
 	int it = 0;
 	bool found = false;
 
 	buf_fmt(&text,
 		"{\"dangling\":[\"true\"],\"label\":[\"%s=%.*s\",\"od.stage=%s\"]}",
-		marks[b->rung].key, STR_ARG(plan_tag(b->plan, b->rung)),
-		marks[b->rung].stage);
-	if (engine_tidy(b->plan->engine, &reply, "GET", "/images/json?filters=%.*s",
+		marks[b->stage].key, STR_ARG(plan_stage_tag(b->plan, b->stage)),
+		marks[b->stage].stage);
+	if (engine_cleanup(b->plan->engine, &reply, "GET", "/images/json?filters=%.*s",
 		    STR_ARG(buf_view(&text))) == 0 &&
-		doc_parse(&d, buf_view(&reply.body)) == 0) {
-		while (json_next(doc_root(&d), &it, NULL, &image)) {
-			struct str id = doc_str(&d, json_get(image, "Id"));
+		json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		while (json_next(json_doc_root(&d), &it, NULL, &image)) {
+			struct str id = json_doc_str(&d, json_get(image, "Id"));
 
 			/*
 			 * Removing with pruning would also remove a base without a name.
@@ -165,7 +165,7 @@ static bool sweep_once(struct build *b)
 				engine_image_remove(b->plan->engine, id) == 0)
 				found = true;
 		}
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	buf_free(&text);
@@ -178,42 +178,42 @@ static bool sweep_once(struct build *b)
  * builder whose client has closed the connection may go on for a moment and still finish
  * a step, or even give the product its name.
  */
-static void sweep(struct build *b, bool failed)
+static void build_prune_images(struct build *b, bool failed)
 {
-	unsigned quiet = failed && stop_signal() ? SWEEP_QUIET : 1;
+	unsigned quiet = failed && stop_get_signal() ? SWEEP_QUIET : 1;
 
 	for (unsigned round = 0; round < SWEEP_ROUNDS && quiet; round++) {
 		/* Not a name that existed before, and not a good image. */
-		if (failed && !b->replaces && (stop_signal() || !is_there(b)))
+		if (failed && !b->replaces && (stop_get_signal() || !build_has_image(b)))
 			engine_image_remove(b->plan->engine, buf_view(&b->name));
-		if (!sweep_once(b))
+		if (!build_prune_round(b))
 			quiet--;
-		if (quiet && failed && stop_signal() &&
+		if (quiet && failed && stop_get_signal() &&
 			stop_wait(-1, 0, clock_ms() + SWEEP_MS, true) < 0)
 			break;
 	}
 }
 
-static int push(void *call, struct str piece)
+static int build_push_piece(void *call, struct str piece)
 {
-	return call_push(call, piece);
+	return http_client_push(call, piece);
 }
 
-static int push_context(const void *context, struct call *c)
+static int build_push_context(const void *context, struct http_client *c)
 {
-	return context_put(context, push, c);
+	return context_put(context, build_push_piece, c);
 }
 
-static int send_context(struct build *b, const struct context *c)
+static int build_send_context(struct build *b, const struct context *c)
 {
 	struct plan *p = b->plan;
 	struct build_log log;
 	struct target target;
-	struct call_request q = {
+	struct http_client_request q = {
 		.method = "POST",
 		.target = &target,
 		.type = "application/x-tar",
-		.more = push_context,
+		.more = build_push_context,
 		.more_arg = c,
 		.chunked = true,
 	};
@@ -224,21 +224,21 @@ static int send_context(struct build *b, const struct context *c)
 		"/build?dockerfile=Dockerfile&rm=1&forcerm=1&pull=0&t=%.*s&version=%d",
 		STR_ARG(buf_view(&b->name)), b->buildkit ? 2 : 1);
 	/* Only extra dependencies need the network. */
-	target_add(&target, b->rung == RUNG_VERSIONED ? "" : "&networkmode=none");
+	target_add(&target, b->stage == IMAGE_STAGE_VERSIONED ? "" : "&networkmode=none");
 	target_add(&target, p->options->force ? "&nocache=1" : "");
 	/* Only extra dependencies have commands that print output. */
 	build_log_init(&log);
-	r = pull_lines(p->engine, &q, "building",
+	r = pull_read_lines(p->engine, &q, "building",
 		p->deps.n ? "try the commands of --extra-deps in a container of the image"
 			  : "look into the engine's log",
-		b->rung == RUNG_VERSIONED ? &log : NULL);
+		b->stage == IMAGE_STAGE_VERSIONED ? &log : NULL);
 	build_log_free(&log);
 	target_free(&target);
 	return r;
 }
 
 /* Checks the image: the builder's report of success does not suffice. */
-static int verify(struct build *b, struct image *im)
+static int build_verify_image(struct build *b, struct image *im)
 {
 	struct plan *p = b->plan;
 	const char *name = buf_cstr(&b->name);
@@ -249,34 +249,34 @@ static int verify(struct build *b, struct image *im)
 			"the engine says that it built %s, but has no such image", name);
 	if (r)
 		return r;
-	if (!is_good(b, im)) {
+	if (!build_is_planned(b, im)) {
 		image_free(im);
 		return out_fail(
 			"try again", "the engine built something else than %s", name);
 	}
 	if (b->replaces)
-		sweep(b, false);
+		build_prune_images(b, false);
 	return 0;
 }
 
-static int send(struct build *b)
+static int build_send_stage(struct build *b)
 {
 	struct plan *p = b->plan;
-	const bool product = b->rung == RUNG_SOURCE;
+	const bool product = b->stage == IMAGE_STAGE_SOURCE;
 	struct buf text = BUF_INIT(INJECT_DOCKERFILE_MAX);
 	struct context context = {0};
 	const struct plan_part part = {
 		.from = buf_view(&b->from),
 		.below = b->below,
-		.upto = b->rung,
-		.lent = b->plugin,
+		.upto = b->stage,
+		.plugin_refs = b->plugin_refs,
 	};
-	int r = plan_dockerfile(p, &part, &text);
+	int r = plan_write_dockerfile(p, &part, &text);
 	const struct context_files files = {
 		.dockerfile = buf_view(&text),
-		.plugins = b->rung == RUNG_LOCK ? &p->plugins : NULL,
+		.plugins = b->stage == IMAGE_STAGE_LOCK ? &p->plugins : NULL,
 		.client = product ? buf_view(&p->client.bytes) : STR(""),
-		.plugins_program = product ? program_plugins(&p->client) : STR(""),
+		.plugins_program = product ? program_plugins_bytes(&p->client) : STR(""),
 		.busybox = product && p->shell == IMAGE_SHELL_BUSYBOX
 			? buf_view(&p->busybox.bytes)
 			: STR(""),
@@ -286,26 +286,26 @@ static int send(struct build *b)
 	if (!r)
 		r = context_init(&context, &files);
 	if (!r)
-		r = send_context(b, &context);
+		r = build_send_context(b, &context);
 	context_free(&context);
 	buf_free(&text);
 	return r;
 }
 
 /* Sets the name of the rung, and whether an image has that name already. */
-static int look_for_name(struct build *b)
+static int build_find_name(struct build *b)
 {
 	const char *name;
 	struct image im = {0};
 	int r;
 
-	if (b->rung == RUNG_SOURCE) {
+	if (b->stage == IMAGE_STAGE_SOURCE) {
 		buf_str(&b->name, buf_view(&b->plan->name));
 		b->replaces = b->plan->old_id.n != 0;
 		return b->name.err;
 	}
 	buf_puts(&b->name, TAG_REPO ":");
-	buf_str(&b->name, plan_tag(b->plan, b->rung));
+	buf_str(&b->name, plan_stage_tag(b->plan, b->stage));
 	name = buf_cstr(&b->name);
 	r = name ? plan_inspect(b->plan->engine, name, &im) : b->name.err;
 	b->replaces = r == 0;
@@ -318,125 +318,130 @@ static int look_for_name(struct build *b)
  * The client alone needs no builder: a commit takes the engine half the time and leaves
  * no steps. But files that are put into a volume do not get into the image.
  */
-static bool commits(struct build *b)
+static bool build_uses_commit(struct build *b)
 {
 	const struct plan *p = b->plan;
 
-	if (b->rung != RUNG_SOURCE)
+	if (b->stage != IMAGE_STAGE_SOURCE)
 		return false;
-	return plan_must_commit(b->plan) ||
-		(p->options->via == VIA_AUTO && !p->engine->podman &&
-			!json_count(json_get(b->on->config, "Volumes")));
+	return plan_requires_commit(b->plan) ||
+		(p->options->via == INJECTION_AUTO && !p->engine->podman &&
+			!json_count(json_get(b->base_image->config, "Volumes")));
 }
 
 /* Makes an image based on another; the result is *im. */
-static int make(struct build *b, struct image *im)
+static int build_make_stage(struct build *b, struct image *im)
 {
 	int r;
 
 	b->name = (struct buf)BUF_INIT(1024);
 	b->from = (struct buf)BUF_INIT(256);
 	for (size_t i = 0; i < INJECT_PLUGINS; i++)
-		b->plugin[i] = (struct buf)BUF_INIT(256);
-	r = look_for_name(b);
-	if (!r && !commits(b))
-		r = lend_names(b);
+		b->plugin_refs[i] = (struct buf)BUF_INIT(256);
+	r = build_find_name(b);
+	if (!r && !build_uses_commit(b))
+		r = build_add_temp_tags(b);
 	out_step("building: %.*s", STR_ARG(buf_view(&b->name)));
 	if (!r) {
-		r = commits(b) ? commit_image(b->plan, b->on) : send(b);
+		r = build_uses_commit(b) ? commit_image(b->plan, b->base_image)
+					 : build_send_stage(b);
 		if (!r)
-			r = verify(b, im);
+			r = build_verify_image(b, im);
 		if (r)
-			sweep(b, true);
+			build_prune_images(b, true);
 	}
-	take_names_back(b);
+	build_remove_temp_tags(b);
 	out_step_end();
 	buf_free(&b->name);
 	buf_free(&b->from);
 	for (size_t i = 0; i < INJECT_PLUGINS; i++)
-		buf_free(&b->plugin[i]);
+		buf_free(&b->plugin_refs[i]);
 	return r;
 }
 
 /* Gives another name to an image of the engine. */
-static int name_also(struct plan *p, struct str id, const char *repo, struct str tag)
+static int build_tag_image(
+	struct plan *p, struct str id, const char *repo, struct str tag)
 {
 	return engine_image_tag(p->engine, id, repo, tag, "naming the image");
 }
 
 /* Makes every rung that has content above the highest rung that exists. */
-static int climb(struct plan *p)
+static int build_make_stages(struct plan *p)
 {
-	struct image made[RUNG_SOURCE + 1] = {0};
-	struct image *on = p->rung == RUNG_BASE ? p->base : &p->below;
-	enum rung below = p->rung;
+	struct image made[IMAGE_STAGE_SOURCE + 1] = {0};
+	struct image *on = p->stage == IMAGE_STAGE_BASE ? p->base : &p->below;
+	enum image_stage below = p->stage;
 	int r = 0;
 
-	for (enum rung at = p->rung + 1; at <= RUNG_SOURCE && !r; at++) {
-		struct build b = {.plan = p, .rung = at, .below = below, .on = on};
+	for (enum image_stage at = p->stage + 1; at <= IMAGE_STAGE_SOURCE && !r; at++) {
+		struct build b = {
+			.plan = p, .stage = at, .below = below, .base_image = on};
 
-		if (!plan_has(p, at))
+		if (!plan_has_stage(p, at))
 			continue;
-		r = make(&b, &made[at]);
+		r = build_make_stage(&b, &made[at]);
 		on = &made[at];
 		below = at;
 		/* Without plugins the rungs "versioned" and "lock" are the same image. */
-		if (!r && at == RUNG_VERSIONED && !plan_has(p, RUNG_LOCK))
-			r = name_also(p, on->id, TAG_REPO, plan_tag(p, RUNG_LOCK));
+		if (!r && at == IMAGE_STAGE_VERSIONED &&
+			!plan_has_stage(p, IMAGE_STAGE_LOCK))
+			r = build_tag_image(
+				p, on->id, TAG_REPO, plan_stage_tag(p, IMAGE_STAGE_LOCK));
 	}
 	for (size_t i = 0; i < ARRAY_LEN(made); i++)
 		image_free(&made[i]);
 	return r;
 }
 
-static void warn(struct plan *p)
+static void build_warn_no_shell(struct plan *p)
 {
 	if (p->shell == IMAGE_SHELL_NONE && !p->options->no_busybox)
 		out_note("od-runtime: the image %.*s " PROGRAM_NO_SHELL,
 			STR_ARG(buf_view(&p->base_ref)));
 }
 
-static const char *legacy_repo(void)
+static const char *build_legacy_repo(void)
 {
-	return plan_in_development() ? TAG_LEGACY_DEV_REPO : TAG_LEGACY_REPO;
+	return plan_is_development() ? TAG_LEGACY_DEV_REPO : TAG_LEGACY_REPO;
 }
 
-static void legacy_tag(const struct plan *p, struct buf *out)
+static void build_write_legacy_tag(const struct plan *p, struct buf *out)
 {
 	const struct tag_inputs in = {.base_ref = buf_view(&p->canonical)};
 
-	tag_legacy(&in, out);
+	tag_write_legacy(&in, out);
 }
 
-void build_legacy(const struct plan *p, struct buf *out)
+void build_write_legacy_name(const struct plan *p, struct buf *out)
 {
-	buf_fmt(out, "%s:", legacy_repo());
-	legacy_tag(p, out);
+	buf_fmt(out, "%s:", build_legacy_repo());
+	build_write_legacy_tag(p, out);
 }
 
-int build_name(struct plan *p)
+int build_set_name(struct plan *p)
 {
 	if (p->options->tag_style != TAG_STYLE_LEGACY)
 		return 0;
 	buf_reset(&p->name);
-	build_legacy(p, &p->name);
+	build_write_legacy_name(p, &p->name);
 	return p->name.err;
 }
 
 /* Adds the name of the old style, which is then printed for the user. */
-static int add_legacy(struct plan *p)
+static int build_add_legacy_name(struct plan *p)
 {
 	struct buf tag = BUF_INIT(256);
 	int r;
 
-	legacy_tag(p, &tag);
-	r = name_also(p, buf_view(&p->name), legacy_repo(), buf_view(&tag));
+	build_write_legacy_tag(p, &tag);
+	r = build_tag_image(p, buf_view(&p->name), build_legacy_repo(), buf_view(&tag));
 	buf_free(&tag);
-	return r ? r : build_name(p);
+	return r ? r : build_set_name(p);
 }
 
 /* Serializes builds on the same base: each finds the images of the build before. */
-static int take_turn(struct plan *p, int *turn)
+static int build_lock_base(struct plan *p, int *turn)
 {
 	struct buf name = BUF_INIT(ENGINE_PATH_MAX + 256);
 	int r;
@@ -447,22 +452,22 @@ static int take_turn(struct plan *p, int *turn)
 	 */
 	buf_fmt(&name, "%s ", p->engine->path);
 	buf_str(&name, buf_view(&p->version));
-	r = name.err ? name.err : cache_turn(buf_view(&name), turn);
+	r = name.err ? name.err : cache_lock(buf_view(&name), turn);
 	buf_free(&name);
-	return r == 1 ? plan_again(p) : r;
+	return r == 1 ? plan_update(p) : r;
 }
 
 int build_run(struct plan *p)
 {
 	int turn = -1, r = 0;
 
-	warn(p);
+	build_warn_no_shell(p);
 	if (p->kind == PLAN_BUILD)
-		r = take_turn(p, &turn);
+		r = build_lock_base(p, &turn);
 	if (!r && p->kind == PLAN_BUILD)
-		r = climb(p);
+		r = build_make_stages(p);
 	fd_close(&turn);
 	if (!r && p->options->tag_style == TAG_STYLE_LEGACY)
-		r = add_legacy(p);
+		r = build_add_legacy_name(p);
 	return r;
 }

@@ -12,9 +12,9 @@
 int build_run(struct plan *p) MUST_USE;
 
 /* Gives p->name the style that the options ask for; changes nothing else. */
-int build_name(struct plan *p) MUST_USE;
+int build_set_name(struct plan *p) MUST_USE;
 
 /* The name of the old style, "od_runtime:od_v...". */
-void build_legacy(const struct plan *p, struct buf *out);
+void build_write_legacy_name(const struct plan *p, struct buf *out);
 
 #endif

@@ -17,13 +17,13 @@ void build_log_init(struct build_log *l)
 {
 	l->shown = isatty(STDERR_FILENO);
 	buf_init(&l->part, BUILD_LOG_LINE_MAX);
-	buf_init(&l->kept, BUILD_LOG_KEEP + BUILD_LOG_LINE_MAX + 1);
+	buf_init(&l->lines, BUILD_LOG_KEEP + BUILD_LOG_LINE_MAX + 1);
 }
 
 void build_log_free(struct build_log *l)
 {
 	buf_free(&l->part);
-	buf_free(&l->kept);
+	buf_free(&l->lines);
 }
 
 /* Programs redraw a progress bar after each CR: returns the text after the last CR. */
@@ -52,19 +52,19 @@ static void build_log_put_plain(struct buf *out, struct str s)
 
 static void build_log_take_line(struct build_log *l, struct str line)
 {
-	size_t from = l->kept.n;
+	size_t from = l->lines.n;
 
-	build_log_put_plain(&l->kept, build_log_last_draft(line));
-	if (l->kept.n == from)
+	build_log_put_plain(&l->lines, build_log_last_draft(line));
+	if (l->lines.n == from)
 		return;
 	if (l->shown) {
-		out_note("  | %.*s", STR_ARG(str_skip(buf_view(&l->kept), from)));
-		buf_reset(&l->kept);
+		out_note("  | %.*s", STR_ARG(str_skip(buf_view(&l->lines), from)));
+		buf_reset(&l->lines);
 		return;
 	}
-	buf_putc(&l->kept, '\n');
-	if (l->kept.n > BUILD_LOG_KEEP)
-		buf_consume(&l->kept, l->kept.n - BUILD_LOG_KEEP);
+	buf_putc(&l->lines, '\n');
+	if (l->lines.n > BUILD_LOG_KEEP)
+		buf_consume(&l->lines, l->lines.n - BUILD_LOG_KEEP);
 }
 
 static void build_log_end_line(struct build_log *l)
@@ -74,7 +74,7 @@ static void build_log_end_line(struct build_log *l)
 }
 
 /* A line that is too long is handled in parts. */
-void build_log_take(struct build_log *l, struct str text)
+void build_log_append(struct build_log *l, struct str text)
 {
 	while (text.n) {
 		size_t n = str_find_byte(text, '\n'),
@@ -89,7 +89,7 @@ void build_log_take(struct build_log *l, struct str text)
 	}
 }
 
-void build_log_take_trace(struct build_log *l, struct str trace)
+void build_log_append_trace(struct build_log *l, struct str trace)
 {
 	struct buf message = BUF_INIT(INJECT_LINE_MAX);
 	struct str rest, text;
@@ -97,7 +97,7 @@ void build_log_take_trace(struct build_log *l, struct str trace)
 	if (b64_decode(&message, trace) == 0) {
 		rest = buf_view(&message);
 		while (build_trace_next(&rest, &text) == 0)
-			build_log_take(l, text);
+			build_log_append(l, text);
 	}
 	buf_free(&message);
 }
@@ -108,7 +108,7 @@ void build_log_print_end(struct build_log *l)
 	size_t lines = 0, at;
 
 	build_log_end_line(l);
-	rest = buf_view(&l->kept);
+	rest = buf_view(&l->lines);
 	for (at = rest.n; at > 0; at--)
 		if (rest.p[at - 1] == '\n' && lines++ == BUILD_LOG_LINES)
 			break;

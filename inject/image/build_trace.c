@@ -2,14 +2,14 @@
 
 /* Field numbers: StatusResponse.logs, VertexLog.msg. */
 enum { TRACE_LOGS = 3, TRACE_LOG_TEXT = 4 };
-enum trace_wire {
+enum build_trace_wire {
 	TRACE_VARINT = 0,
 	TRACE_FIXED64 = 1,
 	TRACE_BYTES = 2,
 	TRACE_FIXED32 = 5
 };
 
-static int trace_varint(struct str *in, uint64_t *out)
+static int build_trace_read_varint(struct str *in, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -30,7 +30,7 @@ static int trace_varint(struct str *in, uint64_t *out)
 }
 
 /* The next field: 0 with its number, and its bytes if it has any; 1 at the end. */
-static int trace_field(struct str *in, uint64_t *number, struct str *bytes)
+static int build_trace_read_field(struct str *in, uint64_t *number, struct str *bytes)
 {
 	uint64_t tag, n = 0;
 	int r;
@@ -38,13 +38,13 @@ static int trace_field(struct str *in, uint64_t *number, struct str *bytes)
 	*bytes = str_make(NULL, 0);
 	if (!in->n)
 		return 1;
-	r = trace_varint(in, &tag);
+	r = build_trace_read_varint(in, &tag);
 	if (r)
 		return r;
 	*number = tag >> 3;
-	switch ((enum trace_wire)(tag & 7)) {
+	switch ((enum build_trace_wire)(tag & 7)) {
 	case TRACE_VARINT:
-		return trace_varint(in, &n);
+		return build_trace_read_varint(in, &n);
 	case TRACE_FIXED64:
 		n = 8;
 		break;
@@ -52,7 +52,7 @@ static int trace_field(struct str *in, uint64_t *number, struct str *bytes)
 		n = 4;
 		break;
 	case TRACE_BYTES:
-		r = trace_varint(in, &n);
+		r = build_trace_read_varint(in, &n);
 		break;
 	default:
 		return ERR_SYNTAX;
@@ -70,13 +70,13 @@ int build_trace_next(struct str *trace, struct str *text)
 	struct str log;
 	int r;
 
-	while ((r = trace_field(trace, &number, &log)) == 0) {
+	while ((r = build_trace_read_field(trace, &number, &log)) == 0) {
 		struct str field;
 		bool found = false;
 
 		if (number != TRACE_LOGS)
 			continue;
-		while ((r = trace_field(&log, &number, &field)) == 0) {
+		while ((r = build_trace_read_field(&log, &number, &field)) == 0) {
 			if (number == TRACE_LOG_TEXT) {
 				*text = field;
 				found = true;

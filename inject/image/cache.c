@@ -18,7 +18,7 @@
 enum { CHUNK = 1 << 16, TURN_MS = 20 };
 
 /* Makes the folder and opens it; only this user may have access to it. */
-static int open_folder(char *path, size_t room)
+static int cache_open_folder(char *path, size_t room)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	struct stat st;
@@ -47,7 +47,7 @@ static int open_folder(char *path, size_t room)
 }
 
 /* Whether the file holds p's bytes: 0, or negative if it has to be made again. */
-static int check(int dir, const char *name, const struct program *p)
+static int cache_check_file(int dir, const char *name, const struct program *p)
 {
 	static char chunk[CHUNK];
 	struct str want = buf_view(&p->bytes);
@@ -72,7 +72,7 @@ static int check(int dir, const char *name, const struct program *p)
 }
 
 /* Makes the file atomically: another od-runtime may be about to use it. */
-static int make(int dir, const char *name, const struct program *p)
+static int cache_write_file(int dir, const char *name, const struct program *p)
 {
 	char temp[] = ".0123456789abcdef";
 	uint8_t random[8];
@@ -95,10 +95,10 @@ static int make(int dir, const char *name, const struct program *p)
 	return r;
 }
 
-int cache_file(const struct program *p, const char *name, char *path, size_t room)
+int cache_put_file(const struct program *p, const char *name, char *path, size_t room)
 {
 	struct statvfs fs;
-	int dir = open_folder(path, room);
+	int dir = cache_open_folder(path, room);
 	size_t n = dir < 0 ? 0 : strlen(path);
 	int r = dir < 0 ? dir : 0, m;
 
@@ -109,18 +109,18 @@ int cache_file(const struct program *p, const char *name, char *path, size_t roo
 			path + n, room - n, "/%s-%.32s-%s", name, p->sha256, p->arch);
 		r = m < 0 || (size_t)m >= room - n ? -ENAMETOOLONG : 0;
 	}
-	if (!r && check(dir, path + n + 1, p) < 0)
-		r = make(dir, path + n + 1, p);
+	if (!r && cache_check_file(dir, path + n + 1, p) < 0)
+		r = cache_write_file(dir, path + n + 1, p);
 	fd_close(&dir);
 	return r;
 }
 
-int cache_turn(struct str name, int *fd)
+int cache_lock(struct str name, int *fd)
 {
 	char path[FILE_PATH_MAX];
 	uint8_t hash[SHA256_LEN];
 	struct flock one = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-	int dir = open_folder(path, sizeof(path)), waited = 0, got, r;
+	int dir = cache_open_folder(path, sizeof(path)), waited = 0, got, r;
 
 	*fd = -1;
 	if (dir < 0)
@@ -133,7 +133,7 @@ int cache_turn(struct str name, int *fd)
 	 * Locks a byte of an empty file, chosen by the hash of the name: no files
 	 * accumulate.
 	 */
-	sha256_of(name, hash);
+	sha256_compute(name, hash);
 	for (size_t i = 0; i < 6; i++)
 		one.l_start = one.l_start << 8 | hash[i];
 	while (fcntl(got, F_OFD_SETLK, &one) < 0 &&

@@ -12,7 +12,7 @@
  * The path of p's file, which is made if it does not exist with p's bytes: 0 with the
  * path in room bytes; -errno; -EACCES also if the folder allows no execution.
  */
-int cache_file(
+int cache_put_file(
 	const struct program *p, const char *name, char *path, size_t room) MUST_USE;
 
 /*
@@ -20,6 +20,6 @@ int cache_file(
  * lock, which is released with *fd or with the process. 0; 1 if others held it
  * meanwhile; -EINTR. Without a folder for it there is no lock, and *fd is -1.
  */
-int cache_turn(struct str name, int *fd) MUST_USE;
+int cache_lock(struct str name, int *fd) MUST_USE;
 
 #endif

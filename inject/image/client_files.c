@@ -9,28 +9,28 @@ int client_files_put_archive(const struct engine *e, const char *id, const char 
 	const struct str *parts, size_t parts_n, struct reply *reply)
 {
 	struct target target;
-	struct call_request q = {
+	struct http_client_request q = {
 		.method = "PUT",
 		.target = &target,
 		.type = "application/x-tar",
 		.parts = parts,
 		.parts_n = parts_n,
 	};
-	struct call c;
+	struct http_client c;
 	int r;
 
 	/* With this parameter no folder of ours replaces a link in its place. */
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/archive?path=%s&noOverwriteDirNonDir=1", id,
 		path);
-	call_begin(&c, -1, 0, false);
+	http_client_begin(&c, -1, 0, false);
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	if (!r) {
 		reply->status = c.head.status;
-		r = call_collect(&c, &reply->body);
+		r = http_client_read_all(&c, &reply->body);
 		r = r ? engine_fail(e, r) : 0;
 	}
-	call_close(&c);
+	http_client_close(&c);
 	target_free(&target);
 	return r;
 }
@@ -57,7 +57,7 @@ int client_files_put(const struct engine *e, const char *id, const struct client
 		buf_init(&text[i], 16 * TAR_BLOCK);
 		t.out = &text[i];
 		if (!r)
-			r = rootfs_part(&tree, i, &t, &parts[2 * i + 1]);
+			r = rootfs_write_part(&tree, i, &t, &parts[2 * i + 1]);
 		if (!r)
 			r = text[i].err;
 		parts[2 * i] = buf_view(&text[i]);

@@ -9,7 +9,7 @@
 #include "inject/names/tag.h"
 #include "limits.h"
 
-static int put_label(void *w, const char *name, struct str value)
+static int commit_put_label(void *w, const char *name, struct str value)
 {
 	jw_key(w, name);
 	jw_str(w, value);
@@ -17,11 +17,11 @@ static int put_label(void *w, const char *name, struct str value)
 }
 
 /* Writes the settings of the container, which become those of the image. */
-static int write_container(struct plan *p, struct image *on, struct buf *out)
+static int commit_write_container(struct plan *p, struct image *on, struct buf *out)
 {
 	const struct json_val shell = json_get(on->config, "Shell");
 	const struct dockerfile d = plan_describe(p);
-	const struct labels labels = dockerfile_labels(&d);
+	const struct labels labels = dockerfile_get_labels(&d);
 	struct jw w;
 	int r;
 
@@ -36,7 +36,7 @@ static int write_container(struct plan *p, struct image *on, struct buf *out)
 	jw_end(&w);
 	jw_key(&w, "Labels");
 	jw_object(&w);
-	r = labels_each(&labels, put_label, &w);
+	r = labels_each(&labels, commit_put_label, &w);
 	/*
 	 * The image inherits the labels of the container, which inherits those of its
 	 * image.
@@ -66,10 +66,10 @@ static int write_container(struct plan *p, struct image *on, struct buf *out)
 }
 
 /* Makes the container; *id is its id with a NUL at the end. */
-static int create(struct plan *p, struct image *on, struct buf *id)
+static int commit_create_container(struct plan *p, struct image *on, struct buf *id)
 {
 	struct buf body = BUF_INIT(INJECT_BODY_MAX);
-	int r = write_container(p, on, &body);
+	int r = commit_write_container(p, on, &body);
 
 	if (!r)
 		r = engine_create(
@@ -78,11 +78,11 @@ static int create(struct plan *p, struct image *on, struct buf *id)
 	return r;
 }
 
-static int fill(struct plan *p, const char *id)
+static int commit_put_files(struct plan *p, const char *id)
 {
 	struct client_files files = {
 		.client = buf_view(&p->client.bytes),
-		.plugins_program = program_plugins(&p->client),
+		.plugins_program = program_plugins_bytes(&p->client),
 		.drop_in = p->drop_in,
 	};
 	struct reply reply;
@@ -92,26 +92,26 @@ static int fill(struct plan *p, const char *id)
 		files.busybox = buf_view(&p->busybox.bytes);
 	r = client_files_put(p->engine, id, &files, &reply);
 	if (!r && reply.status != 200)
-		r = engine_refused(&reply, NULL, "putting the client into the image");
+		r = engine_fail_reply(&reply, NULL, "putting the client into the image");
 	reply_free(&reply);
 	return r;
 }
 
 static int commit(struct plan *p, const char *id)
 {
-	struct engine calm = engine_calm(p->engine);
+	struct engine calm = engine_copy_nosignal(p->engine);
 	const struct str nothing = STR("{}");
 	struct reply reply;
 	int r;
 
 	/* Some storage drivers compare all files first, and send nothing meanwhile. */
 	calm.idle_ms = INJECT_STREAM_MS;
-	r = engine_ask(&calm, &reply, "POST", nothing,
+	r = engine_request(&calm, &reply, "POST", nothing,
 		"/commit?container=%s&repo=" TAG_REPO "&tag=%.*s&pause=0", id,
 		STR_ARG(buf_view(&p->tag)));
 
 	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "making an image of the container");
+		r = engine_fail_reply(&reply, NULL, "making an image of the container");
 	reply_free(&reply);
 	return r;
 }
@@ -119,10 +119,10 @@ static int commit(struct plan *p, const char *id)
 int commit_image(struct plan *p, struct image *on)
 {
 	struct buf id = BUF_INIT(256);
-	int r = create(p, on, &id);
+	int r = commit_create_container(p, on, &id);
 
 	if (!r)
-		r = fill(p, id.p);
+		r = commit_put_files(p, id.p);
 	if (!r)
 		r = commit(p, id.p);
 	probe_close(p->engine, &id);

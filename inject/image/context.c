@@ -5,11 +5,11 @@
 /* The builder uses no other file of the folder. */
 #define IGNORE "*\n!Dockerfile\n!plugins\n!rootfs\n"
 
-static int put_text(struct tar *t, const char *name, struct str text)
+static int context_put_text(struct tar *t, const char *name, struct str text)
 {
 	const struct tar_entry e = {
 		.type = TAR_FILE, .mode = 0644, .name = name, .size = text.n};
-	int r = tar_header(t, &e);
+	int r = tar_write_header(t, &e);
 
 	if (!r) {
 		buf_str(t->out, text);
@@ -18,7 +18,8 @@ static int put_text(struct tar *t, const char *name, struct str text)
 	return r;
 }
 
-static int put_client(struct context *c, struct tar *t, const struct context_files *f)
+static int context_put_client(
+	struct context *c, struct tar *t, const struct context_files *f)
 {
 	const struct tar_entry root = {.type = TAR_DIR, .mode = 0755, .name = "rootfs/"};
 	const struct rootfs tree = {
@@ -31,21 +32,21 @@ static int put_client(struct context *c, struct tar *t, const struct context_fil
 	int r;
 
 	t->out = &c->root[0];
-	r = tar_header(t, &root);
+	r = tar_write_header(t, &root);
 	for (size_t i = 0; i < ROOTFS_PARTS && !r; i++) {
 		t->out = &c->root[i];
-		r = rootfs_part(&tree, i, t, &c->parts[2 * i + 2]);
+		r = rootfs_write_part(&tree, i, t, &c->parts[2 * i + 2]);
 	}
 	return r;
 }
 
-static void end(struct context *c, struct tar *t)
+static void context_end_archive(struct context *c, struct tar *t)
 {
 	t->out = &c->root[ROOTFS_PARTS - 1];
 	tar_end(t);
 }
 
-static int lay_out(struct context *c, const struct context_files *f)
+static int context_write_entries(struct context *c, const struct context_files *f)
 {
 	const struct tar_entry top = {.type = TAR_DIR, .mode = 0755, .name = "plugins/"};
 	struct tar t;
@@ -53,19 +54,19 @@ static int lay_out(struct context *c, const struct context_files *f)
 
 	tar_init(&t, &c->text);
 	if (f->ignore)
-		r = put_text(&t, ".dockerignore", STR(IGNORE));
+		r = context_put_text(&t, ".dockerignore", STR(IGNORE));
 	if (!r)
-		r = put_text(&t, "Dockerfile", f->dockerfile);
+		r = context_put_text(&t, "Dockerfile", f->dockerfile);
 	if (!r && f->plugins && f->plugins->n)
-		r = tar_header(&t, &top);
+		r = tar_write_header(&t, &top);
 	if (!r && f->client.n)
-		r = put_client(c, &t, f);
+		r = context_put_client(c, &t, f);
 	else if (!r)
-		end(c, &t);
+		context_end_archive(c, &t);
 	return r;
 }
 
-static int first_error(const struct context *c)
+static int context_get_error(const struct context *c)
 {
 	int r = c->text.err;
 
@@ -84,9 +85,9 @@ int context_init(struct context *c, const struct context_files *f)
 	};
 	for (size_t i = 0; i < ROOTFS_PARTS; i++)
 		buf_init(&c->root[i], 16 * TAR_BLOCK);
-	r = lay_out(c, f);
+	r = context_write_entries(c, f);
 	if (!r)
-		r = first_error(c);
+		r = context_get_error(c);
 	if (r) {
 		context_free(c);
 		return r;
@@ -102,7 +103,7 @@ int context_put(const struct context *c, plugin_put_fn *put, void *arg)
 	int r = put(arg, c->parts[0]);
 
 	for (size_t i = 0; c->plugins && i < c->plugins->n && !r; i++)
-		r = plugin_put(&c->plugins->list[i], put, arg);
+		r = plugin_put_archive(&c->plugins->list[i], put, arg);
 	for (size_t i = 1; i < CONTEXT_PARTS && !r; i++)
 		if (c->parts[i].n)
 			r = put(arg, c->parts[i]);

@@ -35,7 +35,7 @@ struct context {
  * a negative error; then c is freed.
  */
 int context_init(struct context *c, const struct context_files *f) MUST_USE;
-/* Passes the whole archive to put, in order; results are those of plugin_put. */
+/* Passes the whole archive to put, in order; results are those of plugin_put_archive. */
 int context_put(const struct context *c, plugin_put_fn *put, void *arg) MUST_USE;
 void context_free(struct context *c);
 

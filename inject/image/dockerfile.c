@@ -10,7 +10,7 @@
  * Appends a label with its value in double quotes. Only \ " and $ are special there, and
  * a line end would end the instruction; JSON has line ends only between its tokens.
  */
-static int label(void *arg, const char *name, struct str value)
+static int dockerfile_put_label(void *arg, const char *name, struct str value)
 {
 	struct buf *out = arg;
 	size_t from = out->n;
@@ -47,12 +47,12 @@ void dockerfile_quote(struct str lines, struct buf *out)
 	buf_free(&text);
 }
 
-bool dockerfile_has(const struct dockerfile *d, enum rung rung)
+bool dockerfile_has_stage(const struct dockerfile *d, enum image_stage rung)
 {
 	switch (rung) {
-	case RUNG_VERSIONED:
+	case IMAGE_STAGE_VERSIONED:
 		return d->deps.n != 0;
-	case RUNG_LOCK:
+	case IMAGE_STAGE_LOCK:
 		return d->plugins && d->plugins->n;
 	default:
 		return true;
@@ -63,9 +63,10 @@ bool dockerfile_has(const struct dockerfile *d, enum rung rung)
  * Writes the labels of an intermediate image: what it is made from, and od.stage, which
  * marks that it is no product.
  */
-static int label_stage(const struct dockerfile *d, enum rung rung, struct buf *out)
+static int dockerfile_label_stage(
+	const struct dockerfile *d, enum image_stage rung, struct buf *out)
 {
-	bool lock = rung == RUNG_LOCK;
+	bool lock = rung == IMAGE_STAGE_LOCK;
 	char layers[24];
 	const struct {
 		const char *name;
@@ -78,7 +79,7 @@ static int label_stage(const struct dockerfile *d, enum rung rung, struct buf *o
 		{"od.base.ref", d->base_ref},
 		{"od.base.id", d->base->id},
 		{"od.base.layers", {layers, 0}},
-		{"od.base.top", image_top(d->base)},
+		{"od.base.top", image_top_layer(d->base)},
 		{"od.layer", STR("")},
 		{"od.deps", d->deps},
 		{"od.plugins", lock ? d->plugins_label : STR("")},
@@ -91,14 +92,14 @@ static int label_stage(const struct dockerfile *d, enum rung rung, struct buf *o
 
 	snprintf(layers, sizeof(layers), "%zu", json_count(d->base->layers));
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !r; i++)
-		r = label(out, rows[i].name,
+		r = dockerfile_put_label(out, rows[i].name,
 			rows[i].value.p == layers ? str_c(layers) : rows[i].value);
 	buf_putc(out, '\n');
 	return r;
 }
 
 /* Whether the user's name needs no quoting; other names do not occur. */
-static bool is_plain_user(struct str s)
+static bool dockerfile_is_plain_user(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
@@ -111,18 +112,18 @@ static bool is_plain_user(struct str s)
 }
 
 /* Writes the RUN for the base's own shell, as the shell form of RUN does. */
-static int write_run(const struct dockerfile *d, struct buf *out)
+static int dockerfile_write_run(const struct dockerfile *d, struct buf *out)
 {
-	struct str user = doc_str(&d->base->doc, json_get(d->base->config, "User"));
+	struct str user = json_doc_str(&d->base->doc, json_get(d->base->config, "User"));
 	struct json_val shell = json_get(d->base->config, "Shell"), word;
 	int it = 0;
 
-	if (!is_plain_user(user))
+	if (!dockerfile_is_plain_user(user))
 		return ERR_SYNTAX;
 	buf_puts(out, "USER 0:0\nRUN [");
 	if (json_count(shell))
 		while (json_next(shell, &it, NULL, &word)) {
-			dockerfile_quote(doc_str(&d->base->doc, word), out);
+			dockerfile_quote(json_doc_str(&d->base->doc, word), out);
 			buf_putc(out, ',');
 		}
 	else
@@ -132,20 +133,20 @@ static int write_run(const struct dockerfile *d, struct buf *out)
 	return 0;
 }
 
-static void write_plugins(const struct dockerfile *d, struct buf *out)
+static void dockerfile_write_plugins(const struct dockerfile *d, struct buf *out)
 {
 	for (size_t i = 0; i < d->plugins->n; i++) {
 		const struct plugin *p = &d->plugins->list[i];
 
 		if (p->image)
 			buf_fmt(out, "COPY --from=%.*s / " PLUGIN_FOLDER "%.*s/\n",
-				STR_ARG(buf_view(&d->lent[i])), STR_ARG(p->name));
+				STR_ARG(buf_view(&d->plugin_refs[i])), STR_ARG(p->name));
 		else
 			buf_fmt(out, "COPY plugins/%.*s/ /\n", STR_ARG(p->name));
 	}
 }
 
-struct labels dockerfile_labels(const struct dockerfile *d)
+struct labels dockerfile_get_labels(const struct dockerfile *d)
 {
 	return (struct labels){
 		.base = d->base,
@@ -163,14 +164,14 @@ struct labels dockerfile_labels(const struct dockerfile *d)
 		.plugins = d->plugins_label,
 		.base_digest = image_digest(d->base),
 		.base_layers = json_count(d->base->layers),
-		.base_top = image_top(d->base),
+		.base_top = image_top_layer(d->base),
 	};
 }
 
-static int write_client(const struct dockerfile *d, struct buf *out)
+static int dockerfile_write_client(const struct dockerfile *d, struct buf *out)
 {
-	const struct labels l = dockerfile_labels(d);
-	int r = labels_each(&l, label, out);
+	const struct labels l = dockerfile_get_labels(d);
+	int r = labels_each(&l, dockerfile_put_label, out);
 
 	buf_puts(out, "\nCOPY rootfs/ /");
 	buf_puts(out, image_has_healthcheck(d->base) ? "\nHEALTHCHECK NONE" : "");
@@ -183,15 +184,15 @@ int dockerfile_write(const struct dockerfile *d, struct buf *out)
 	int r = 0;
 
 	buf_fmt(out, "# od-runtime " OD_VERSION "\nFROM %.*s\n", STR_ARG(d->from));
-	for (enum rung rung = d->below + 1; rung <= d->upto && !r; rung++) {
-		if (!dockerfile_has(d, rung))
+	for (enum image_stage rung = d->below + 1; rung <= d->upto && !r; rung++) {
+		if (!dockerfile_has_stage(d, rung))
 			continue;
-		r = rung == RUNG_SOURCE ? write_client(d, out)
-					: label_stage(d, rung, out);
-		if (!r && rung == RUNG_VERSIONED)
-			r = write_run(d, out);
-		if (!r && rung == RUNG_LOCK)
-			write_plugins(d, out);
+		r = rung == IMAGE_STAGE_SOURCE ? dockerfile_write_client(d, out)
+					       : dockerfile_label_stage(d, rung, out);
+		if (!r && rung == IMAGE_STAGE_VERSIONED)
+			r = dockerfile_write_run(d, out);
+		if (!r && rung == IMAGE_STAGE_LOCK)
+			dockerfile_write_plugins(d, out);
 	}
 	return r ? r : out->err;
 }

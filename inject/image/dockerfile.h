@@ -10,18 +10,18 @@
  * Each has a name of its own, so a build can begin at the last stage that exists. The
  * middle stages are made only if they have content.
  */
-enum rung {
-	RUNG_BASE,      /* the user's image */
-	RUNG_VERSIONED, /* with the user's extra dependencies: the only RUN */
-	RUNG_LOCK,      /* with plugins */
-	RUNG_SOURCE,    /* with the client */
+enum image_stage {
+	IMAGE_STAGE_BASE,      /* the user's image */
+	IMAGE_STAGE_VERSIONED, /* with the user's extra dependencies: the only RUN */
+	IMAGE_STAGE_LOCK,      /* with plugins */
+	IMAGE_STAGE_SOURCE,    /* with the client */
 };
 
 struct dockerfile {
-	struct str from;       /* the name in the FROM line */
-	enum rung below, upto; /* the rung of that image, and the rung to make */
-	struct image *base;    /* the user's */
-	struct str base_ref;   /* as the user typed it */
+	struct str from;              /* the name in the FROM line */
+	enum image_stage below, upto; /* the rung of that image, and the rung to make */
+	struct image *base;           /* the user's */
+	struct str base_ref;          /* as the user typed it */
 	struct str arch;
 	struct str client_sha256;
 	struct str shell; /* where commands find a shell, as image_shell has it */
@@ -31,11 +31,12 @@ struct dockerfile {
 	struct str deps;               /* extra commands, as JSON; empty for none */
 	struct str plugins_label;
 	const struct plugins *plugins; /* NULL for none */
-	const struct buf *lent; /* for each, the name of its image for COPY --from */
+	const struct buf
+		*plugin_refs; /* for each, the name of its image for COPY --from */
 };
 
 /* Whether the rung has content. */
-bool dockerfile_has(const struct dockerfile *d, enum rung rung);
+bool dockerfile_has_stage(const struct dockerfile *d, enum image_stage rung);
 
 /*
  * Appends the text: FROM, then for each rung a LABEL and its content: USER, RUN, USER; a
@@ -50,7 +51,7 @@ bool dockerfile_has(const struct dockerfile *d, enum rung rung);
 int dockerfile_write(const struct dockerfile *d, struct buf *out) MUST_USE;
 
 /* The labels of the product, for other ways to make it. */
-struct labels dockerfile_labels(const struct dockerfile *d);
+struct labels dockerfile_get_labels(const struct dockerfile *d);
 
 /* Appends commands as a JSON string, for the label od.deps and a RUN line. */
 void dockerfile_quote(struct str lines, struct buf *out);

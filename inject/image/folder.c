@@ -21,7 +21,7 @@ struct folder {
 	int fd; /* of the file being written; for times, of the folder */
 };
 
-static int take_entry(struct folder *f)
+static int folder_on_entry(struct folder *f)
 {
 	const struct untar_entry *e = &f->tar.entry;
 	int r;
@@ -41,7 +41,7 @@ static int take_entry(struct folder *f)
 }
 
 /* Sets the time of the archive: builders store the times of files in their layers. */
-static int end_file(struct folder *f)
+static int folder_end_file(struct folder *f)
 {
 	const struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT}, {.tv_sec = f->tar.entry.mtime}};
@@ -52,7 +52,7 @@ static int end_file(struct folder *f)
 }
 
 /* A plugin_put_fn. */
-static int take_piece(void *arg, struct str in)
+static int folder_on_piece(void *arg, struct str in)
 {
 	struct folder *f = arg;
 
@@ -65,13 +65,13 @@ static int take_piece(void *arg, struct str in)
 		case UNTAR_DONE:
 			return 0;
 		case UNTAR_ENTRY:
-			r = take_entry(f);
+			r = folder_on_entry(f);
 			break;
 		case UNTAR_DATA:
 			r = fd_write_all(f->fd, content.p, content.n);
 			break;
 		case UNTAR_END:
-			r = end_file(f);
+			r = folder_end_file(f);
 			break;
 		default:
 			break;
@@ -81,7 +81,7 @@ static int take_piece(void *arg, struct str in)
 	}
 }
 
-static int unpack(const struct context *c, int dir)
+static int folder_unpack_context(const struct context *c, int dir)
 {
 	struct folder f = {.fd = -1};
 	int r = unpack_begin(&f.to, dir);
@@ -90,7 +90,7 @@ static int unpack(const struct context *c, int dir)
 		return r;
 	umask(0);
 	untar_init(&f.tar);
-	r = context_put(c, take_piece, &f);
+	r = context_put(c, folder_on_piece, &f);
 	if (!r)
 		r = unpack_commit(&f.to);
 	fd_close(&f.fd);
@@ -102,7 +102,7 @@ static int unpack(const struct context *c, int dir)
 /*
  * A plugin_put_fn that sets the times of folders and links after all files are written.
  */
-static int set_times_in(void *arg, struct str in)
+static int folder_on_time_piece(void *arg, struct str in)
 {
 	const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 0}};
 	struct folder *f = arg;
@@ -126,13 +126,13 @@ static int set_times_in(void *arg, struct str in)
  * Sets the times of folders and links to those of the archive, because builders store
  * them in their layers.
  */
-static int set_times(const struct context *c, int dir)
+static int folder_set_times(const struct context *c, int dir)
 {
 	struct folder f = {.fd = dir};
 	int r;
 
 	untar_init(&f.tar);
-	r = context_put(c, set_times_in, &f);
+	r = context_put(c, folder_on_time_piece, &f);
 	untar_free(&f.tar);
 	return r;
 }
@@ -141,26 +141,26 @@ static int set_times(const struct context *c, int dir)
  * Writes the name of the base for FROM. The digest in a registry works in every builder.
  * For an image without one BuildKit accepts only a name, and the classic builder an id.
  */
-static void name_base(struct plan *p, struct buf *from)
+static void folder_write_base_name(struct plan *p, struct buf *from)
 {
-	struct json_val names = json_get(doc_root(&p->base->doc), "RepoDigests"), v;
+	struct json_val names = json_get(json_doc_root(&p->base->doc), "RepoDigests"), v;
 	int it = 0;
 
 	if (json_next(names, &it, NULL, &v))
-		buf_str(from, doc_str(&p->base->doc, v));
+		buf_str(from, json_doc_str(&p->base->doc, v));
 	else
 		buf_str(from, p->engine->buildkit ? buf_view(&p->base_ref) : p->base->id);
 }
 
-static int fill(struct plan *p, int dir)
+static int folder_write_content(struct plan *p, int dir)
 {
 	struct buf from = BUF_INIT(1024), text = BUF_INIT(INJECT_DOCKERFILE_MAX);
-	struct plan_part part = {.below = RUNG_BASE, .upto = RUNG_SOURCE};
+	struct plan_part part = {.below = IMAGE_STAGE_BASE, .upto = IMAGE_STAGE_SOURCE};
 	struct context context = {0};
 	struct context_files files = {
 		.plugins = &p->plugins,
 		.client = buf_view(&p->client.bytes),
-		.plugins_program = program_plugins(&p->client),
+		.plugins_program = program_plugins_bytes(&p->client),
 		.busybox = p->shell == IMAGE_SHELL_BUSYBOX ? buf_view(&p->busybox.bytes)
 							   : STR(""),
 		.drop_in = p->drop_in,
@@ -168,16 +168,16 @@ static int fill(struct plan *p, int dir)
 	};
 	int r;
 
-	name_base(p, &from);
+	folder_write_base_name(p, &from);
 	part.from = buf_view(&from);
-	r = from.err ? from.err : plan_dockerfile(p, &part, &text);
+	r = from.err ? from.err : plan_write_dockerfile(p, &part, &text);
 	files.dockerfile = buf_view(&text);
 	if (!r)
 		r = context_init(&context, &files);
 	if (!r)
-		r = unpack(&context, dir);
+		r = folder_unpack_context(&context, dir);
 	if (!r)
-		r = set_times(&context, dir);
+		r = folder_set_times(&context, dir);
 	context_free(&context);
 	buf_free(&text);
 	buf_free(&from);
@@ -185,7 +185,7 @@ static int fill(struct plan *p, int dir)
 }
 
 /* 0: the folder is empty. */
-static int check_empty(const char *path)
+static int folder_check_empty(const char *path)
 {
 	DIR *d = opendir(path);
 	struct dirent *e;
@@ -203,14 +203,14 @@ static int check_empty(const char *path)
 int folder_write(struct plan *p, const char *path)
 {
 	bool made = mkdir(path, 0755) == 0;
-	int r = made || errno == EEXIST ? check_empty(path) : -errno;
+	int r = made || errno == EEXIST ? folder_check_empty(path) : -errno;
 	int dir;
 
 	if (r)
 		return out_fail("name a folder that is not there yet", "%s: %s", path,
 			err_text(r));
 	dir = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
-	r = dir < 0 ? dir : fill(p, dir);
+	r = dir < 0 ? dir : folder_write_content(p, dir);
 	fd_close(&dir);
 	if (r && made)
 		rmdir(path);

@@ -2,13 +2,13 @@
 
 #include "inject/names/tag.h"
 
-static int take(struct image *im, struct buf *text)
+static int image_parse_take(struct image *im, struct buf *text)
 {
 	int r;
 
 	*im = (struct image){.text = *text};
 	buf_init(text, text->max);
-	r = doc_parse(&im->doc, buf_view(&im->text));
+	r = json_doc_parse(&im->doc, buf_view(&im->text));
 	if (r)
 		image_free(im);
 	return r;
@@ -17,14 +17,14 @@ static int take(struct image *im, struct buf *text)
 int image_read_take(struct image *im, struct buf *text)
 {
 	struct json_val root;
-	int r = take(im, text);
+	int r = image_parse_take(im, text);
 
 	if (r)
 		return r;
-	root = doc_root(&im->doc);
-	im->id = doc_str(&im->doc, json_get(root, "Id"));
-	im->os = doc_str(&im->doc, json_get(root, "Os"));
-	im->arch = doc_str(&im->doc, json_get(root, "Architecture"));
+	root = json_doc_root(&im->doc);
+	im->id = json_doc_str(&im->doc, json_get(root, "Id"));
+	im->os = json_doc_str(&im->doc, json_get(root, "Os"));
+	im->arch = json_doc_str(&im->doc, json_get(root, "Architecture"));
 	im->config = json_get(root, "Config");
 	im->layers = json_get(json_get(root, "RootFS"), "Layers");
 	if (im->id.n)
@@ -36,14 +36,14 @@ int image_read_take(struct image *im, struct buf *text)
 int image_read_config_take(struct image *im, struct buf *text, struct str id)
 {
 	struct json_val root;
-	int r = take(im, text);
+	int r = image_parse_take(im, text);
 
 	if (r)
 		return r;
-	root = doc_root(&im->doc);
+	root = json_doc_root(&im->doc);
 	im->id = id;
-	im->os = doc_str(&im->doc, json_get(root, "os"));
-	im->arch = doc_str(&im->doc, json_get(root, "architecture"));
+	im->os = json_doc_str(&im->doc, json_get(root, "os"));
+	im->arch = json_doc_str(&im->doc, json_get(root, "architecture"));
 	im->config = json_get(root, "config");
 	im->layers = json_get(json_get(root, "rootfs"), "diff_ids");
 	if (json_type(im->layers) == JSON_ARRAY)
@@ -54,17 +54,17 @@ int image_read_config_take(struct image *im, struct buf *text, struct str id)
 
 void image_free(struct image *im)
 {
-	doc_free(&im->doc);
+	json_doc_free(&im->doc);
 	buf_free(&im->text);
 	*im = (struct image){0};
 }
 
 struct str image_label(struct image *im, const char *name)
 {
-	return doc_str(&im->doc, json_get(json_get(im->config, "Labels"), name));
+	return json_doc_str(&im->doc, json_get(json_get(im->config, "Labels"), name));
 }
 
-struct str image_shell_word(enum image_shell shell)
+struct str image_shell_name(enum image_shell shell)
 {
 	static const char *const words[] = {
 		[IMAGE_SHELL_UNKNOWN] = "unknown",
@@ -81,12 +81,12 @@ enum image_shell image_shell(struct image *im)
 	struct str word = image_label(im, "od.shell");
 
 	for (unsigned i = IMAGE_SHELL_OWN; i <= IMAGE_SHELL_NONE; i++)
-		if (str_eq(word, image_shell_word(i)))
+		if (str_eq(word, image_shell_name(i)))
 			return i;
 	return IMAGE_SHELL_UNKNOWN;
 }
 
-static bool hides_client(struct str path)
+static bool image_is_client_hidden(struct str path)
 {
 	while (path.n > 1 && path.p[path.n - 1] == '/')
 		path.n--;
@@ -105,7 +105,7 @@ const char *image_refusal(struct image *im)
 	if (!im->arch.n)
 		return "it does not say for which architecture it is";
 	while (json_next(volumes, &it, &key, &value))
-		if (hides_client(doc_str(&im->doc, key)))
+		if (image_is_client_hidden(json_doc_str(&im->doc, key)))
 			return "it declares a VOLUME over /.od, where the client stands";
 	return NULL;
 }
@@ -124,7 +124,7 @@ bool image_has_healthcheck(struct image *im)
 	int it = 0;
 
 	return json_next(test, &it, NULL, &first) &&
-		!str_eq(doc_str(&im->doc, first), STR("NONE"));
+		!str_eq(json_doc_str(&im->doc, first), STR("NONE"));
 }
 
 bool image_begins_with(struct image *im, struct image *base)
@@ -149,7 +149,7 @@ bool image_is_above(struct image *im, struct image *base)
 
 bool image_has_name(struct image *im)
 {
-	struct json_val root = doc_root(&im->doc);
+	struct json_val root = json_doc_root(&im->doc);
 
 	return json_count(json_get(root, "RepoTags")) ||
 		json_count(json_get(root, "RepoDigests"));
@@ -157,7 +157,7 @@ bool image_has_name(struct image *im)
 
 bool image_is_product(struct image *im)
 {
-	struct json_val names = json_get(doc_root(&im->doc), "RepoTags"), v;
+	struct json_val names = json_get(json_doc_root(&im->doc), "RepoTags"), v;
 	struct buf name = BUF_INIT(1024);
 	bool found = false;
 	int it = 0;
@@ -166,30 +166,30 @@ bool image_is_product(struct image *im)
 	buf_str(&name, image_label(im, "od.key.source"));
 	/* Podman prepends "localhost/". */
 	while (!found && json_next(names, &it, NULL, &v))
-		found = str_ends(doc_str(&im->doc, v), buf_view(&name));
+		found = str_ends(json_doc_str(&im->doc, v), buf_view(&name));
 	buf_free(&name);
 	return found;
 }
 
-struct str image_top(struct image *im)
+struct str image_top_layer(struct image *im)
 {
 	struct json_val v, last = {0};
 	int it = 0;
 
 	while (json_next(im->layers, &it, NULL, &v))
 		last = v;
-	return it ? doc_str(&im->doc, last) : str_c("");
+	return it ? json_doc_str(&im->doc, last) : str_c("");
 }
 
 struct str image_digest(struct image *im)
 {
-	struct json_val names = json_get(doc_root(&im->doc), "RepoDigests"), v;
+	struct json_val names = json_get(json_doc_root(&im->doc), "RepoDigests"), v;
 	struct str name = {0};
 	int it = 0;
 
 	if (!json_next(names, &it, NULL, &v))
 		return name;
-	name = doc_str(&im->doc, v);
+	name = json_doc_str(&im->doc, v);
 	return str_skip(name, str_find_byte(name, '@') + 1);
 }
 
@@ -198,7 +198,7 @@ struct str image_digest(struct image *im)
  * or an imported image has them too. The base's last layer must be at the position in the
  * labels. If the labels name our layer, it must be above.
  */
-static bool has_layers(struct image *im, size_t base)
+static bool image_has_layers(struct image *im, size_t base)
 {
 	struct str top = image_label(im, "od.base.top"), at = {0};
 	struct str ours = image_label(im, "od.layer");
@@ -208,7 +208,7 @@ static bool has_layers(struct image *im, size_t base)
 	int it = 0;
 
 	while (json_next(im->layers, &it, NULL, &v)) {
-		struct str layer = doc_str(&im->doc, v);
+		struct str layer = json_doc_str(&im->doc, v);
 
 		if (++i == base)
 			at = layer;
@@ -225,7 +225,7 @@ int image_base_layers(struct image *im, size_t *n)
 		return ERR_TYPE;
 	if (str_u64(image_label(im, "od.base.layers"), 1000, &v))
 		return ERR_TYPE;
-	if (json_count(im->layers) <= v || !has_layers(im, (size_t)v))
+	if (json_count(im->layers) <= v || !image_has_layers(im, (size_t)v))
 		return ERR_TYPE;
 	*n = (size_t)v;
 	return 0;

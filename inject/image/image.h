@@ -7,7 +7,7 @@
 #define INJECT_IMAGE_IMAGE_H
 
 #include "base/buf.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 
 /* The path that unmodified OpenHands backends execute: a link to the client. */
 #define IMAGE_DROP_IN "/openhands/micromamba/bin/micromamba"
@@ -18,7 +18,7 @@
 
 struct image {
 	struct buf text; /* owned; the text that the doc indexes */
-	struct doc doc;
+	struct json_doc doc;
 	struct str id;
 	struct str os, arch;
 	struct json_val config; /* Config */
@@ -54,7 +54,7 @@ enum image_shell {
 };
 
 /* The value of the label for shell, and the shell of a label. */
-struct str image_shell_word(enum image_shell shell);
+struct str image_shell_name(enum image_shell shell);
 enum image_shell image_shell(struct image *im);
 
 /* Whether the engine would run a health check in a container of im. */
@@ -85,7 +85,7 @@ bool image_is_product(struct image *im);
 bool image_has_name(struct image *im);
 
 /* The digest of the uppermost layer, unpacked; empty for an image without any. */
-struct str image_top(struct image *im);
+struct str image_top_layer(struct image *im);
 /* The digest under which a registry has im, "sha256:..."; empty when none is known. */
 struct str image_digest(struct image *im);
 

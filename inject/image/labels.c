@@ -15,7 +15,7 @@ static const struct {
 	{"Healthcheck", "od.orig.healthcheck", false},
 };
 
-static bool is_empty(struct json_val v)
+static bool labels_is_empty(struct json_val v)
 {
 	switch (json_type(v)) {
 	case JSON_ARRAY:
@@ -29,19 +29,19 @@ static bool is_empty(struct json_val v)
 }
 
 /* Whether the base has our entry point, because it was made from an image of ours. */
-static bool starts_client(const struct labels *l)
+static bool labels_has_own_entrypoint(const struct labels *l)
 {
 	struct json_val first;
 	int it = 0;
 
 	return json_next(json_get(l->base->config, "Entrypoint"), &it, NULL, &first) &&
-		str_eq(doc_str(&l->base->doc, first), STR(IMAGE_CLIENT));
+		str_eq(json_doc_str(&l->base->doc, first), STR(IMAGE_CLIENT));
 }
 
-int labels_originals(const struct labels *l,
+int labels_each_original(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg)
 {
-	bool ours = starts_client(l);
+	bool ours = labels_has_own_entrypoint(l);
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(originals) && !r; i++) {
@@ -51,7 +51,7 @@ int labels_originals(const struct labels *l,
 		if ((ours && originals[i].replaced) ||
 			(ours && check && !image_has_healthcheck(l->base)))
 			continue;
-		if (!is_empty(v))
+		if (!labels_is_empty(v))
 			r = put(arg, originals[i].label, json_raw(v));
 		/*
 		 * The base is not ours but has the label, which is not true of its
@@ -64,7 +64,7 @@ int labels_originals(const struct labels *l,
 }
 
 /* Passes a list of words in a document, the image's or that of its label, to put. */
-static size_t put_words(struct doc *doc, struct json_val list,
+static size_t labels_put_args(struct json_doc *doc, struct json_val list,
 	void (*put)(void *arg, struct str word), void *arg)
 {
 	struct json_val v;
@@ -73,7 +73,7 @@ static size_t put_words(struct doc *doc, struct json_val list,
 
 	while (json_next(list, &it, NULL, &v)) {
 		if (put)
-			put(arg, doc_str(doc, v));
+			put(arg, json_doc_str(doc, v));
 		n++;
 	}
 	return n;
@@ -83,24 +83,25 @@ int labels_command(
 	struct image *im, void (*put)(void *arg, struct str word), void *arg, size_t *n)
 {
 	const struct labels labels = {.base = im};
-	bool ours = starts_client(&labels);
+	bool ours = labels_has_own_entrypoint(&labels);
 	size_t words = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(originals) && !r; i++) {
 		struct str label = image_label(im, originals[i].label);
-		struct doc doc;
+		struct json_doc doc;
 
 		if (!originals[i].replaced)
 			continue;
 		if (!ours) {
-			words += put_words(&im->doc,
+			words += labels_put_args(&im->doc,
 				json_get(im->config, originals[i].member), put, arg);
 		} else if (label.n) {
-			r = doc_parse(&doc, label);
+			r = json_doc_parse(&doc, label);
 			if (!r) {
-				words += put_words(&doc, doc_root(&doc), put, arg);
-				doc_free(&doc);
+				words += labels_put_args(
+					&doc, json_doc_root(&doc), put, arg);
+				json_doc_free(&doc);
 			}
 		}
 	}
@@ -150,5 +151,5 @@ int labels_each(const struct labels *l,
 	for (size_t i = 0; i < ARRAY_LEN(own) && !r; i++)
 		r = put(arg, own[i].name,
 			own[i].value.p == layers ? str_c(layers) : own[i].value);
-	return r ? r : labels_originals(l, put, arg);
+	return r ? r : labels_each_original(l, put, arg);
 }

@@ -22,7 +22,7 @@ struct labels {
 	struct str key;            /* the tag of the product */
 	struct str lock, version;  /* the tags of the stages below; may be empty */
 	struct str deps;           /* the extra commands, as JSON; empty for none */
-	struct str plugins;        /* see plugins_label; empty for none */
+	struct str plugins;        /* see plugins_write_label; empty for none */
 	struct str base_digest;    /* of its manifest in a registry, if known */
 	struct str layer;          /* digest of our layer, unpacked; empty if not known */
 	size_t base_layers;        /* of the base, without our layers */
@@ -31,10 +31,10 @@ struct labels {
 
 /*
  * Calls put for each label, always in the same order. A value that put receives lives as
- * long as l and its base. Ends with the first result that is not 0. labels_originals:
+ * long as l and its base. Ends with the first result that is not 0. labels_each_original:
  * only the labels with settings of the base.
  */
-int labels_originals(const struct labels *l,
+int labels_each_original(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;
 int labels_each(const struct labels *l,
 	int (*put)(void *arg, const char *name, struct str value), void *arg) MUST_USE;

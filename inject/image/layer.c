@@ -17,7 +17,7 @@ struct packer {
 	uint64_t in;
 };
 
-static int pack(struct packer *p, struct str s, int flush)
+static int layer_deflate(struct packer *p, struct str s, int flush)
 {
 	struct buf *out = &p->layer->gzip;
 
@@ -26,7 +26,7 @@ static int pack(struct packer *p, struct str s, int flush)
 	p->z.next_in = (Bytef *)(uintptr_t)s.p;
 	p->z.avail_in = (uInt)s.n;
 	do {
-		char *room = buf_room(out, OUT_STEP);
+		char *room = buf_reserve(out, OUT_STEP);
 
 		if (!room)
 			return out->err;
@@ -42,19 +42,19 @@ static int pack(struct packer *p, struct str s, int flush)
 }
 
 /* Packs a part: the headers in head, then the content that follows them. */
-static int part(struct packer *p, struct buf *head, struct str content, int r)
+static int layer_pack_part(struct packer *p, struct buf *head, struct str content, int r)
 {
 	if (!r)
 		r = head->err;
 	if (!r)
-		r = pack(p, buf_view(head), Z_NO_FLUSH);
+		r = layer_deflate(p, buf_view(head), Z_NO_FLUSH);
 	if (!r)
-		r = pack(p, content, Z_NO_FLUSH);
+		r = layer_deflate(p, content, Z_NO_FLUSH);
 	buf_reset(head);
 	return r;
 }
 
-static int pack_all(struct packer *p, const struct rootfs *f)
+static int layer_pack_rootfs(struct packer *p, const struct rootfs *f)
 {
 	struct buf head = BUF_INIT(16 * TAR_BLOCK);
 	struct str bytes = {0};
@@ -63,11 +63,11 @@ static int pack_all(struct packer *p, const struct rootfs *f)
 
 	tar_init(&t, &head);
 	for (size_t i = 0; i < ROOTFS_PARTS && !r; i++) {
-		r = rootfs_part(f, i, &t, &bytes);
-		r = part(p, &head, bytes, r);
+		r = rootfs_write_part(f, i, &t, &bytes);
+		r = layer_pack_part(p, &head, bytes, r);
 	}
 	if (!r)
-		r = pack(p, (struct str){0}, Z_FINISH);
+		r = layer_deflate(p, (struct str){0}, Z_FINISH);
 	buf_free(&head);
 	return r;
 }
@@ -84,7 +84,7 @@ int layer_make(struct layer *l, const struct rootfs *files)
 		Z_OK)
 		return -ENOMEM;
 	sha256_init(&p.hash);
-	r = pack_all(&p, files);
+	r = layer_pack_rootfs(&p, files);
 	deflateEnd(&p.z);
 	if (r)
 		return r;

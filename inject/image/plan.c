@@ -21,7 +21,7 @@ int plan_inspect(const struct engine *e, const char *name, struct image *im)
 	if (!r && reply.status == 404)
 		r = 1;
 	else if (!r && reply.status != 200)
-		r = engine_refused(&reply, NULL, "inspecting the image %s", name);
+		r = engine_fail_reply(&reply, NULL, "inspecting the image %s", name);
 	if (!r) {
 		r = image_read_take(im, &reply.body);
 		if (r && r != -ENOMEM)
@@ -34,7 +34,7 @@ int plan_inspect(const struct engine *e, const char *name, struct image *im)
 	return r;
 }
 
-static int name_base(struct plan *p, const char *text)
+static int plan_set_base_ref(struct plan *p, const char *text)
 {
 	const char *why;
 	struct ref ref;
@@ -46,23 +46,23 @@ static int name_base(struct plan *p, const char *text)
 	buf_reset(&p->base_ref);
 	buf_puts(&p->base_ref, text);
 	buf_reset(&p->canonical);
-	ref_canonical(&ref, &p->canonical);
+	ref_write_canonical(&ref, &p->canonical);
 	return p->base_ref.err ? p->base_ref.err : p->canonical.err;
 }
 
 /*
  * Whether the image does not fit --platform: an image of another platform has the name.
  */
-static bool is_foreign(const struct plan *p)
+static bool plan_is_foreign(const struct plan *p)
 {
 	const char *platform = p->options->platform, *why;
 	struct str arch;
 
-	return platform && spec_platform(str_c(platform), &arch, &why) == 0 &&
+	return platform && spec_parse_platform(str_c(platform), &arch, &why) == 0 &&
 		!str_eq(arch, p->base->arch);
 }
 
-int plan_need(struct plan *p, const char *name, int r, struct image *im)
+int plan_require_image(struct plan *p, const char *name, int r, struct image *im)
 {
 	if (r == 1 && p->options->pull != PULL_NEVER) {
 		r = pull_image(p->engine, name, p->options->platform);
@@ -76,17 +76,17 @@ int plan_need(struct plan *p, const char *name, int r, struct image *im)
 		p->engine->path, name);
 }
 
-static int find_base(struct plan *p, const char *name)
+static int plan_find_base(struct plan *p, const char *name)
 {
 	const struct options *o = p->options;
 	int r = o->pull == PULL_ALWAYS ? 1 : plan_inspect(p->engine, name, p->base);
 
-	if (r == 0 && is_foreign(p) && o->pull == PULL_MISSING) {
+	if (r == 0 && plan_is_foreign(p) && o->pull == PULL_MISSING) {
 		image_free(p->base);
 		r = 1;
 	}
-	r = plan_need(p, name, r, p->base);
-	if (!r && is_foreign(p))
+	r = plan_require_image(p, name, r, p->base);
+	if (!r && plan_is_foreign(p))
 		return out_fail("leave --pull never out, or name another image",
 			"the image %s is for %.*s, not for %s", name,
 			STR_ARG(p->base->arch), o->platform);
@@ -94,7 +94,7 @@ static int find_base(struct plan *p, const char *name)
 }
 
 /* Makes the tags of the product of p->base with this busybox. */
-static void make_tags(struct plan *p, struct str busybox)
+static void plan_make_tags(struct plan *p, struct str busybox)
 {
 	const struct tag_inputs in = {
 		.base_ref = buf_view(&p->canonical),
@@ -110,24 +110,24 @@ static void make_tags(struct plan *p, struct str busybox)
 	buf_reset(&p->version);
 	buf_reset(&p->lock);
 	buf_reset(&p->tag);
-	tag_versioned(&in, &p->version);
-	tag_lock(&in, &p->lock);
-	tag_source(&in, &p->tag);
+	tag_write_versioned(&in, &p->version);
+	tag_write_lock(&in, &p->lock);
+	tag_write_source(&in, &p->tag);
 }
 
-static int canonical_of(struct str text, struct buf *out)
+static int plan_canonical_ref(struct str text, struct buf *out)
 {
 	const char *why;
 	struct ref ref;
 	int r = ref_parse(&ref, text, &why);
 
 	if (!r)
-		ref_canonical(&ref, out);
+		ref_write_canonical(&ref, out);
 	return r ? r : out->err;
 }
 
 /* Whether the image has layers of ours with the present client. */
-static bool carries_client(struct plan *p)
+static bool plan_has_client(struct plan *p)
 {
 	struct buf ref = BUF_INIT(1024), tag = BUF_INIT(256);
 	struct tag_inputs in = {
@@ -142,9 +142,9 @@ static bool carries_client(struct plan *p)
 	bool same = (!p->deps.n || str_eq(buf_view(&p->deps), in.deps)) &&
 		(!p->plugins.n || str_eq(buf_view(&p->plugins_label), in.plugins));
 
-	if (same && canonical_of(image_label(p->base, "od.base.ref"), &ref) == 0) {
+	if (same && plan_canonical_ref(image_label(p->base, "od.base.ref"), &ref) == 0) {
 		in.base_ref = buf_view(&ref);
-		tag_source(&in, &tag);
+		tag_write_source(&in, &tag);
 		same = str_eq(buf_view(&tag), image_label(p->base, "od.key.source"));
 		/* The tag of this image is shown, because this image is started. */
 		buf_reset(&p->tag);
@@ -161,7 +161,7 @@ static bool carries_client(struct plan *p)
  * Replaces the base, which is a product with another client, by the image that it was
  * made from, so that layers do not pile up with every update.
  */
-static int go_back(struct plan *p, size_t layers)
+static int plan_restore_base(struct plan *p, size_t layers)
 {
 	struct image *from = &p->images[1];
 	struct buf id = BUF_INIT(256), ref = BUF_INIT(1024);
@@ -182,7 +182,7 @@ static int go_back(struct plan *p, size_t layers)
 			STR_ARG(buf_view(&p->base_ref)), STR_ARG(buf_view(&ref)));
 	name = r ? NULL : buf_cstr(&ref);
 	if (!r)
-		r = name ? name_base(p, name) : ref.err;
+		r = name ? plan_set_base_ref(p, name) : ref.err;
 	if (!r)
 		p->base = from;
 	buf_free(&id);
@@ -194,7 +194,7 @@ static int go_back(struct plan *p, size_t layers)
  * Fails if the image is an older product with dependencies or plugins that the options do
  * not name: they cannot be taken from it, and must not be dropped silently.
  */
-static int check_below(struct plan *p)
+static int plan_check_inherited(struct plan *p)
 {
 	bool deps = !p->deps.n && image_label(p->base, "od.deps").n;
 	bool plugins = !p->plugins.n && image_label(p->base, "od.plugins").n;
@@ -209,7 +209,7 @@ static int check_below(struct plan *p)
 		deps ? "extra dependencies" : "plugins");
 }
 
-bool plan_in_development(void)
+bool plan_is_development(void)
 {
 	struct str v = str_c(getenv("SANDBOX_UPDATE_SOURCE_CODE"));
 
@@ -223,18 +223,19 @@ bool plan_needs_image(const struct options *o)
 	size_t it = 0;
 
 	while ((value = options_next(o, LIST_PLUGIN, &it)))
-		if (value[plugin_name(value).n])
+		if (value[plugin_option_name(value).n])
 			return true;
 	return o->extra_deps != NULL;
 }
 
-bool plan_must_commit(struct plan *p)
+bool plan_requires_commit(struct plan *p)
 {
-	return p->options->via == VIA_COMMIT || image_build_refusal(p->base) != NULL;
+	return p->options->via == INJECTION_COMMIT ||
+		image_build_refusal(p->base) != NULL;
 }
 
 /* why: the reason why the image cannot be used; NULL: none. */
-static int check_fit(struct plan *p, const char *why)
+static int plan_check_arch(struct plan *p, const char *why)
 {
 	if (why)
 		return out_fail("choose another image", "%.*s cannot be used: %s",
@@ -248,18 +249,18 @@ static int check_fit(struct plan *p, const char *why)
 	return 0;
 }
 
-static int check_base(struct plan *p)
+static int plan_check_base(struct plan *p)
 {
 	const char *why = image_refusal(p->base);
 
-	if (!why && plan_must_commit(p) && (p->deps.n || p->plugins.n))
-		why = p->options->via == VIA_COMMIT
+	if (!why && plan_requires_commit(p) && (p->deps.n || p->plugins.n))
+		why = p->options->via == INJECTION_COMMIT
 			? "a commit takes neither extra dependencies nor plugins"
 			: image_build_refusal(p->base);
-	return check_fit(p, why);
+	return plan_check_arch(p, why);
 }
 
-struct str plan_busybox(const struct plan *p)
+struct str plan_busybox_sha256(const struct plan *p)
 {
 	return str_c(p->shell == IMAGE_SHELL_BUSYBOX ? p->busybox.sha256 : NULL);
 }
@@ -272,7 +273,7 @@ bool plan_matches(struct plan *p, struct image *im)
 }
 
 /* Loads a busybox, if it is wanted and there is one: then p->busybox has an arch. */
-static int find_busybox(struct plan *p)
+static int plan_find_busybox(struct plan *p)
 {
 	int r;
 
@@ -286,7 +287,7 @@ static int find_busybox(struct plan *p)
  * 1: an image of ours has the shell that it would get now; otherwise 0 or an error. A
  * busybox that another host put in is accepted.
  */
-static int shell_suits(struct plan *p, struct image *im)
+static int plan_check_shell(struct plan *p, struct image *im)
 {
 	struct str sha256 = image_label(im, "od.busybox.sha256");
 	int r;
@@ -297,10 +298,10 @@ static int shell_suits(struct plan *p, struct image *im)
 	case IMAGE_SHELL_BUSYBOX:
 		if (p->options->no_busybox || !p->options->busybox)
 			return !p->options->no_busybox;
-		r = find_busybox(p);
+		r = plan_find_busybox(p);
 		return r ? r : str_eq(sha256, str_c(p->busybox.sha256));
 	default:
-		r = find_busybox(p);
+		r = plan_find_busybox(p);
 		return r ? r : !p->busybox.arch;
 	}
 }
@@ -309,12 +310,12 @@ static int shell_suits(struct plan *p, struct image *im)
  * Names the product that has this busybox and inspects it: 1: it exists from an earlier
  * build, with *im; otherwise 0 or an error.
  */
-static int look_for(struct plan *p, struct str busybox, struct image *im)
+static int plan_inspect_product(struct plan *p, struct str busybox, struct image *im)
 {
 	const char *name;
 	int r;
 
-	make_tags(p, busybox);
+	plan_make_tags(p, busybox);
 	buf_reset(&p->name);
 	buf_reset(&p->old_id);
 	buf_puts(&p->name, TAG_REPO ":");
@@ -332,22 +333,22 @@ static int look_for(struct plan *p, struct str busybox, struct image *im)
 }
 
 /* 1: the product of an earlier build exists and fits; otherwise 0 or an error. */
-static int find_product(struct plan *p)
+static int plan_find_product(struct plan *p)
 {
 	struct image im = {0};
-	int r = look_for(p, (struct str){0}, &im);
+	int r = plan_inspect_product(p, (struct str){0}, &im);
 
 	if (r == 1) {
-		r = shell_suits(p, &im);
+		r = plan_check_shell(p, &im);
 		p->shell = image_shell(&im);
 		image_free(&im);
 	}
 	if (r)
 		return r;
-	r = find_busybox(p);
+	r = plan_find_busybox(p);
 	if (r || !p->busybox.arch)
 		return r;
-	r = look_for(p, str_c(p->busybox.sha256), &im);
+	r = plan_inspect_product(p, str_c(p->busybox.sha256), &im);
 	if (r == 1) {
 		p->shell = IMAGE_SHELL_BUSYBOX;
 		image_free(&im);
@@ -356,9 +357,9 @@ static int find_product(struct plan *p)
 }
 
 /* The extra dependencies run in a shell and need one. */
-static int check_deps(struct plan *p, const struct probe *seen)
+static int plan_check_deps(struct plan *p, const struct probe *seen)
 {
-	if (!p->deps.n || p->rung != RUNG_BASE || seen->sh ||
+	if (!p->deps.n || p->stage != IMAGE_STAGE_BASE || seen->sh ||
 		json_count(json_get(p->base->config, "Shell")))
 		return 0;
 	return out_fail("leave --extra-deps out, or choose another image",
@@ -366,7 +367,7 @@ static int check_deps(struct plan *p, const struct probe *seen)
 		STR_ARG(buf_view(&p->base_ref)));
 }
 
-int plan_look(struct plan *p)
+int plan_probe_base(struct plan *p)
 {
 	struct image old = {0};
 	struct probe seen;
@@ -376,7 +377,7 @@ int plan_look(struct plan *p)
 		return r;
 	if (seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
 		return probe_fail_od(buf_view(&p->base_ref));
-	r = check_deps(p, &seen);
+	r = plan_check_deps(p, &seen);
 	if (r)
 		return r;
 	/* An existing /openhands of the image stays. */
@@ -385,25 +386,25 @@ int plan_look(struct plan *p)
 		probe_note_openhands(buf_view(&p->base_ref));
 	p->shell = IMAGE_SHELL_OWN;
 	if (!seen.shell) {
-		r = find_busybox(p);
+		r = plan_find_busybox(p);
 		if (r)
 			return r;
 		p->shell = p->busybox.arch ? IMAGE_SHELL_BUSYBOX : IMAGE_SHELL_NONE;
 	}
-	r = look_for(p, plan_busybox(p), &old);
+	r = plan_inspect_product(p, plan_busybox_sha256(p), &old);
 	if (r == 1)
 		image_free(&old);
 	return r < 0 ? r : 0;
 }
 
 /* Whether p->base, an image of ours, can be started as it is: 1, 0 or an error. */
-static int serves(struct plan *p)
+static int plan_check_as_is(struct plan *p)
 {
 	int r;
 
-	if (p->options->force || !carries_client(p))
+	if (p->options->force || !plan_has_client(p))
 		return 0;
-	r = shell_suits(p, p->base);
+	r = plan_check_shell(p, p->base);
 	if (r != 1)
 		return r;
 	p->kind = PLAN_AS_IS;
@@ -417,35 +418,35 @@ static int serves(struct plan *p)
 	return p->name.err ? p->name.err : 1;
 }
 
-static int decide(struct plan *p)
+static int plan_decide(struct plan *p)
 {
 	size_t layers;
 	int r = 0;
 
 	if (image_base_layers(p->base, &layers) == 0) {
-		r = serves(p);
+		r = plan_check_as_is(p);
 		if (r)
 			return r == 1 ? 0 : r;
 		if (image_is_product(p->base))
-			r = check_below(p);
+			r = plan_check_inherited(p);
 		if (!r && image_is_product(p->base))
-			r = go_back(p, layers);
+			r = plan_restore_base(p, layers);
 	}
 	if (!r)
-		r = check_base(p);
+		r = plan_check_base(p);
 	if (!r && !p->options->force)
-		r = find_product(p);
+		r = plan_find_product(p);
 	if (r == 1) {
 		p->kind = PLAN_EXISTS;
 		return 0;
 	}
 	p->kind = PLAN_BUILD;
 	if (!r && !p->options->force)
-		r = plan_find_rung(p);
-	return r ? r : plan_look(p);
+		r = plan_find_stage(p);
+	return r ? r : plan_probe_base(p);
 }
 
-static int begin(
+static int plan_init(
 	struct plan *p, struct engine *e, const struct options *o, const char *operand)
 {
 	int r;
@@ -466,45 +467,45 @@ static int begin(
 	p->base = &p->images[0];
 	r = plugins_read(&p->plugins, o);
 	if (!r)
-		r = name_base(p, operand);
+		r = plan_set_base_ref(p, operand);
 	if (!r)
-		r = find_base(p, operand);
+		r = plan_find_base(p, operand);
 	if (!r)
 		r = plan_find_parts(p);
 	if (!r)
 		r = program_find_client(
 			&p->client, o->client, p->base->arch, !o->no_od_plugins);
 	if (!r && o->busybox)
-		r = find_busybox(p);
+		r = plan_find_busybox(p);
 	return r;
 }
 
 int plan_make(
 	struct plan *p, struct engine *e, const struct options *o, const char *operand)
 {
-	int r = begin(p, e, o, operand);
+	int r = plan_init(p, e, o, operand);
 
-	return r ? r : decide(p);
+	return r ? r : plan_decide(p);
 }
 
-int plan_again(struct plan *p)
+int plan_update(struct plan *p)
 {
 	image_free(&p->below);
-	return decide(p);
+	return plan_decide(p);
 }
 
 /* If the image has an older client of ours, the injected client hides it. */
-int plan_base(
+int plan_make_base(
 	struct plan *p, struct engine *e, const struct options *o, const char *operand)
 {
 	size_t layers;
-	int r = begin(p, e, o, operand);
+	int r = plan_init(p, e, o, operand);
 
 	if (!r && image_base_layers(p->base, &layers) == 0)
-		r = serves(p);
+		r = plan_check_as_is(p);
 	if (r)
 		return r == 1 ? 0 : r;
-	r = check_fit(p, image_refusal(p->base));
+	r = plan_check_arch(p, image_refusal(p->base));
 	p->kind = PLAN_BASE;
 	buf_str(&p->name, p->base->id);
 	return r ? r : p->name.err;

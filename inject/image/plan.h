@@ -31,7 +31,7 @@ struct plan {
 	struct plugins plugins;
 	struct buf plugins_label, deps; /* the parts below the client, as in labels */
 	struct buf version, lock, tag;  /* of the three stages: "oh_v..." */
-	enum rung rung;                 /* the highest existing stage to build on */
+	enum image_stage stage;         /* the highest existing stage to build on */
 	struct image below;     /* the image of that stage, if it is not the base */
 	enum image_shell shell; /* of the product */
 	bool drop_in;           /* whether the link for unmodified backends is added */
@@ -47,9 +47,9 @@ struct plan {
 int plan_make(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
 /* Decides again, because another process may have built meanwhile. Results as above. */
-int plan_again(struct plan *p) MUST_USE;
+int plan_update(struct plan *p) MUST_USE;
 /* As plan_make for a container of the image itself, without a product. */
-int plan_base(struct plan *p, struct engine *e, const struct options *o,
+int plan_make_base(struct plan *p, struct engine *e, const struct options *o,
 	const char *operand) MUST_USE;
 void plan_free(struct plan *p);
 
@@ -57,19 +57,19 @@ void plan_free(struct plan *p);
  * Probes the base and decides what goes into the product; plan_make does this only if the
  * product does not exist. Results as above.
  */
-int plan_look(struct plan *p) MUST_USE;
+int plan_probe_base(struct plan *p) MUST_USE;
 
 /* Whether the options need an image, not only a container: dependencies, plugins. */
 bool plan_needs_image(const struct options *o);
 
 /* Whether SANDBOX_UPDATE_SOURCE_CODE is set: the client changes often. */
-bool plan_in_development(void);
+bool plan_is_development(void);
 
 /*
  * Whether the product must be the commit of a container: the user wants that, or the base
  * has ONBUILD instructions, which a builder would execute.
  */
-bool plan_must_commit(struct plan *p);
+bool plan_requires_commit(struct plan *p);
 
 /*
  * Inspects the image called name. 0; 1: there is none; -EINTR, -ENOMEM or FAIL_*. The
@@ -78,7 +78,7 @@ bool plan_must_commit(struct plan *p);
 int plan_inspect(const struct engine *e, const char *name, struct image *im) MUST_USE;
 
 /* The SHA-256 of the busybox that goes into the product; empty for none. */
-struct str plan_busybox(const struct plan *p);
+struct str plan_busybox_sha256(const struct plan *p);
 
 /* Whether im is the product that p would build: our key, and layers on p's base. */
 bool plan_matches(struct plan *p, struct image *im);

@@ -12,8 +12,8 @@ struct dockerfile plan_describe(struct plan *p)
 		.base_ref = buf_view(&p->base_ref),
 		.arch = p->base->arch,
 		.client_sha256 = str_c(p->client.sha256),
-		.shell = image_shell_word(p->shell),
-		.busybox_sha256 = plan_busybox(p),
+		.shell = image_shell_name(p->shell),
+		.busybox_sha256 = plan_busybox_sha256(p),
 		.plugins_sha256 = program_plugins_sha256(&p->client),
 		.version = buf_view(&p->version),
 		.lock = buf_view(&p->lock),
@@ -24,15 +24,15 @@ struct dockerfile plan_describe(struct plan *p)
 	};
 }
 
-bool plan_has(struct plan *p, enum rung rung)
+bool plan_has_stage(struct plan *p, enum image_stage rung)
 {
 	const struct dockerfile d = plan_describe(p);
 
-	return dockerfile_has(&d, rung);
+	return dockerfile_has_stage(&d, rung);
 }
 
 /* The names of the plugins' images as the user typed them. */
-static void lend_as_typed(const struct plan *p, struct buf lent[INJECT_PLUGINS])
+static void plan_copy_plugin_refs(const struct plan *p, struct buf lent[INJECT_PLUGINS])
 {
 	for (size_t i = 0; i < p->plugins.n; i++) {
 		lent[i] = (struct buf)BUF_INIT(REF_MAX);
@@ -41,17 +41,17 @@ static void lend_as_typed(const struct plan *p, struct buf lent[INJECT_PLUGINS])
 	}
 }
 
-int plan_dockerfile(struct plan *p, const struct plan_part *part, struct buf *out)
+int plan_write_dockerfile(struct plan *p, const struct plan_part *part, struct buf *out)
 {
 	struct dockerfile d = plan_describe(p);
 	struct buf lent[INJECT_PLUGINS];
 	int r;
 
-	lend_as_typed(p, lent);
+	plan_copy_plugin_refs(p, lent);
 	d.from = part->from;
 	d.below = part->below;
 	d.upto = part->upto;
-	d.lent = part->lent ? part->lent : lent;
+	d.plugin_refs = part->plugin_refs ? part->plugin_refs : lent;
 	r = dockerfile_write(&d, out);
 	for (size_t i = 0; i < p->plugins.n; i++)
 		buf_free(&lent[i]);
@@ -67,21 +67,22 @@ int plan_dockerfile(struct plan *p, const struct plan_part *part, struct buf *ou
 	return r;
 }
 
-struct str plan_tag(const struct plan *p, enum rung rung)
+struct str plan_stage_tag(const struct plan *p, enum image_stage rung)
 {
 	switch (rung) {
-	case RUNG_VERSIONED:
+	case IMAGE_STAGE_VERSIONED:
 		return buf_view(&p->version);
-	case RUNG_LOCK:
+	case IMAGE_STAGE_LOCK:
 		return buf_view(&p->lock);
 	default:
 		return buf_view(&p->tag);
 	}
 }
 
-bool plan_is_rung(struct plan *p, struct image *im, enum rung rung)
+bool plan_is_stage(struct plan *p, struct image *im, enum image_stage rung)
 {
-	struct str plugins = rung == RUNG_LOCK ? buf_view(&p->plugins_label) : STR("");
+	struct str plugins =
+		rung == IMAGE_STAGE_LOCK ? buf_view(&p->plugins_label) : STR("");
 
 	return str_eq(image_label(im, "od.managed"), STR("1")) &&
 		image_label(im, "od.stage").n &&
@@ -93,26 +94,26 @@ bool plan_is_rung(struct plan *p, struct image *im, enum rung rung)
 		image_begins_with(im, p->base);
 }
 
-int plan_find_rung(struct plan *p)
+int plan_find_stage(struct plan *p)
 {
-	p->rung = RUNG_BASE;
-	for (enum rung at = RUNG_LOCK; at > RUNG_BASE; at--) {
+	p->stage = IMAGE_STAGE_BASE;
+	for (enum image_stage at = IMAGE_STAGE_LOCK; at > IMAGE_STAGE_BASE; at--) {
 		struct buf name = BUF_INIT(256);
 		const char *text;
 		int r = 1;
 
-		if (!plan_has(p, at) && !(at == RUNG_LOCK && p->deps.n))
+		if (!plan_has_stage(p, at) && !(at == IMAGE_STAGE_LOCK && p->deps.n))
 			continue;
 		buf_puts(&name, TAG_REPO ":");
-		buf_str(&name, plan_tag(p, at));
+		buf_str(&name, plan_stage_tag(p, at));
 		text = buf_cstr(&name);
 		if (text)
 			r = plan_inspect(p->engine, text, &p->below);
 		buf_free(&name);
 		if (r < 0)
 			return r;
-		if (r == 0 && plan_is_rung(p, &p->below, at)) {
-			p->rung = at;
+		if (r == 0 && plan_is_stage(p, &p->below, at)) {
+			p->stage = at;
 			return 0;
 		}
 		if (r == 0)
@@ -122,11 +123,11 @@ int plan_find_rung(struct plan *p)
 }
 
 /* Inspects the image of a plugin, whose hash is the image's id. */
-static int find_plugin(struct plan *p, struct plugin *plugin)
+static int plan_find_plugin(struct plan *p, struct plugin *plugin)
 {
 	struct image im = {0};
 	struct str id;
-	int r = plan_need(
+	int r = plan_require_image(
 		p, plugin->image, plan_inspect(p->engine, plugin->image, &im), &im);
 
 	if (r)
@@ -160,7 +161,7 @@ int plan_find_parts(struct plan *p)
 		dockerfile_quote(deps, &p->deps);
 	for (size_t i = 0; i < p->plugins.n && !r; i++)
 		if (p->plugins.list[i].image)
-			r = find_plugin(p, &p->plugins.list[i]);
-	plugins_label(&p->plugins, &p->plugins_label);
+			r = plan_find_plugin(p, &p->plugins.list[i]);
+	plugins_write_label(&p->plugins, &p->plugins_label);
 	return r ? r : p->plugins_label.err ? p->plugins_label.err : p->deps.err;
 }

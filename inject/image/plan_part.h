@@ -11,13 +11,14 @@ int plan_find_parts(struct plan *p) MUST_USE;
  * Sets p->rung to the highest stage that exists as an image, and p->below to that image.
  * Empty stages were never built. 0, FAIL_*, -EINTR, -ENOMEM.
  */
-int plan_find_rung(struct plan *p) MUST_USE;
+int plan_find_stage(struct plan *p) MUST_USE;
 
 /*
  * Continues with r, the result of plan_inspect for the image called name: pulls a missing
  * image if --pull permits it, else prints an error. Results as plan_inspect, except 1.
  */
-int plan_need(struct plan *p, const char *name, int r, struct image *im) MUST_USE;
+int plan_require_image(
+	struct plan *p, const char *name, int r, struct image *im) MUST_USE;
 
 /* Describes the product; the caller fills in from, below, upto and lent. */
 struct dockerfile plan_describe(struct plan *p);
@@ -28,17 +29,17 @@ struct dockerfile plan_describe(struct plan *p);
  */
 struct plan_part {
 	struct str from;
-	enum rung below, upto;
-	const struct buf *lent;
+	enum image_stage below, upto;
+	const struct buf *plugin_refs;
 };
-int plan_dockerfile(
+int plan_write_dockerfile(
 	struct plan *p, const struct plan_part *part, struct buf *out) MUST_USE;
 
 /* Whether a stage has any content; the tag of a stage. */
-bool plan_has(struct plan *p, enum rung rung);
-struct str plan_tag(const struct plan *p, enum rung rung);
+bool plan_has_stage(struct plan *p, enum image_stage rung);
+struct str plan_stage_tag(const struct plan *p, enum image_stage rung);
 
 /* Whether im is the image of the stage: made from equal inputs, on p's base. */
-bool plan_is_rung(struct plan *p, struct image *im, enum rung rung);
+bool plan_is_stage(struct plan *p, struct image *im, enum image_stage rung);
 
 #endif

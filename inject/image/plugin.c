@@ -30,12 +30,12 @@ struct packing {
 	uint64_t size;
 };
 
-struct str plugin_name(const char *value)
+struct str plugin_option_name(const char *value)
 {
 	return str_make(value, strcspn(value, "="));
 }
 
-static int unreadable(const struct plugin *p, const char *path, int err)
+static int plugin_fail_read(const struct plugin *p, const char *path, int err)
 {
 	return out_fail("leave it out, or make it readable", "plugin %.*s: %s: %s",
 		STR_ARG(p->name), path, err_text(err));
@@ -43,7 +43,7 @@ static int unreadable(const struct plugin *p, const char *path, int err)
 
 /* --- Entries ---------------------------------------------------------------------- */
 
-static int put_piece(struct packing *k, struct str piece)
+static int plugin_pack_piece(struct packing *k, struct str piece)
 {
 	if (piece.n > INJECT_PLUGIN_MAX - k->size)
 		return out_fail("give a smaller folder",
@@ -54,23 +54,24 @@ static int put_piece(struct packing *k, struct str piece)
 	return k->put ? k->put(k->arg, piece) : 0;
 }
 
-static int put_head(struct packing *k, const struct pax_entry *e)
+static int plugin_pack_head(struct packing *k, const struct pax_entry *e)
 {
 	int r;
 
 	buf_reset(&k->head);
-	r = pax_header(&k->head, e);
-	return r ? r : put_piece(k, buf_view(&k->head));
+	r = pax_write_header(&k->head, e);
+	return r ? r : plugin_pack_piece(k, buf_view(&k->head));
 }
 
-static int put_padding(struct packing *k, uint64_t size)
+static int plugin_pack_padding(struct packing *k, uint64_t size)
 {
 	buf_reset(&k->head);
 	pax_pad(&k->head, size);
-	return k->head.err ? k->head.err : put_piece(k, buf_view(&k->head));
+	return k->head.err ? k->head.err : plugin_pack_piece(k, buf_view(&k->head));
 }
 
-static void name_entry(const struct plugin *p, const char *path, struct buf *out)
+static void plugin_pack_entry_name(
+	const struct plugin *p, const char *path, struct buf *out)
 {
 	buf_reset(out);
 	buf_fmt(out, "plugins/%.*s" PLUGIN_FOLDER "%.*s", STR_ARG(p->name),
@@ -80,7 +81,8 @@ static void name_entry(const struct plugin *p, const char *path, struct buf *out
 }
 
 /* Refuses a manifest that the client would refuse later. */
-static int check_manifest(const struct plugin *p, struct str text, uint64_t size)
+static int plugin_pack_check_manifest(
+	const struct plugin *p, struct str text, uint64_t size)
 {
 	struct buf why = BUF_INIT(INJECT_TEXT_MAX);
 	struct plugin_manifest m;
@@ -101,7 +103,7 @@ static int check_manifest(const struct plugin *p, struct str text, uint64_t size
 }
 
 /* Writes the content of a file, with the size that the header has. */
-static int put_content(struct packing *k, int fd, const char *path, uint64_t size)
+static int plugin_pack_content(struct packing *k, int fd, const char *path, uint64_t size)
 {
 	uint64_t left = size;
 	int r = 0;
@@ -112,17 +114,19 @@ static int put_content(struct packing *k, int fd, const char *path, uint64_t siz
 
 		/* Fewer bytes: the file has become shorter meanwhile. */
 		if (got < (ssize_t)n)
-			return unreadable(k->plugin, path, got < 0 ? (int)got : -EIO);
+			return plugin_fail_read(
+				k->plugin, path, got < 0 ? (int)got : -EIO);
 		if (left == size && !strcmp(path, "plugin.json"))
-			r = check_manifest(k->plugin, str_make(k->piece.p, n), size);
+			r = plugin_pack_check_manifest(
+				k->plugin, str_make(k->piece.p, n), size);
 		if (!r)
-			r = put_piece(k, str_make(k->piece.p, n));
+			r = plugin_pack_piece(k, str_make(k->piece.p, n));
 		left -= n;
 	}
-	return r ? r : put_padding(k, size);
+	return r ? r : plugin_pack_padding(k, size);
 }
 
-static int put_file(struct packing *k, const char *path, struct pax_entry *e)
+static int plugin_pack_file(struct packing *k, const char *path, struct pax_entry *e)
 {
 	int fd = fd_openat(k->plugin->top, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	struct stat st;
@@ -130,17 +134,17 @@ static int put_file(struct packing *k, const char *path, struct pax_entry *e)
 
 	if (r) {
 		fd_close(&fd);
-		return unreadable(k->plugin, path, r);
+		return plugin_fail_read(k->plugin, path, r);
 	}
 	e->size = (uint64_t)st.st_size;
-	r = put_head(k, e);
+	r = plugin_pack_head(k, e);
 	if (!r)
-		r = put_content(k, fd, path, e->size);
+		r = plugin_pack_content(k, fd, path, e->size);
 	fd_close(&fd);
 	return r;
 }
 
-static int put_entry(struct packing *k, const char *path)
+static int plugin_pack_entry(struct packing *k, const char *path)
 {
 	const struct plugin *p = k->plugin;
 	struct buf name = BUF_INIT(FILE_PATH_MAX);
@@ -150,23 +154,23 @@ static int put_entry(struct packing *k, const char *path)
 	ssize_t n;
 	int r = 0;
 
-	name_entry(p, path, &name);
+	plugin_pack_entry_name(p, path, &name);
 	e.name = buf_view(&name);
 	if (name.err) {
 		r = name.err;
 	} else if (fstatat(p->top, path, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		r = unreadable(p, path, -errno);
+		r = plugin_fail_read(p, path, -errno);
 	} else if (S_ISREG(st.st_mode)) {
 		e.mode = S_IFREG | (st.st_mode & 0111 ? 0755 : 0644);
-		r = put_file(k, path, &e);
+		r = plugin_pack_file(k, path, &e);
 	} else if (S_ISDIR(st.st_mode)) {
 		e.mode = S_IFDIR | 0755;
-		r = put_head(k, &e);
+		r = plugin_pack_head(k, &e);
 	} else if (S_ISLNK(st.st_mode)) {
 		n = readlinkat(p->top, path, target, sizeof(target));
 		e.mode = S_IFLNK | 0777;
 		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
-		r = n < 0 ? unreadable(p, path, -errno) : put_head(k, &e);
+		r = n < 0 ? plugin_fail_read(p, path, -errno) : plugin_pack_head(k, &e);
 	} else {
 		r = out_fail("leave it out",
 			"plugin %.*s: %s is neither file, folder nor link",
@@ -179,7 +183,7 @@ static int put_entry(struct packing *k, const char *path)
 /*
  * Writes the folders above the plugin, so that their modes do not depend on the builder.
  */
-static int put_parents(struct packing *k)
+static int plugin_pack_parents(struct packing *k)
 {
 	static const char *const above[] = {"", "/.od", "/.od/plugins"};
 	const struct plugin *p = k->plugin;
@@ -192,18 +196,18 @@ static int put_parents(struct packing *k)
 		buf_reset(&name);
 		buf_fmt(&name, "plugins/%.*s%s", STR_ARG(p->name), above[i]);
 		e.name = buf_view(&name);
-		r = put_head(k, &e);
+		r = plugin_pack_head(k, &e);
 	}
-	name_entry(p, "", &name);
+	plugin_pack_entry_name(p, "", &name);
 	if (!r)
-		r = put_head(k,
+		r = plugin_pack_head(k,
 			&(struct pax_entry){
 				.name = buf_view(&name), .mode = S_IFDIR | 0755});
 	buf_free(&name);
 	return r;
 }
 
-static int pack(
+static int plugin_pack_folder(
 	const struct plugin *p, plugin_put_fn *put, void *arg, char hash[SHA256_HEX + 1])
 {
 	struct packing k = {
@@ -214,13 +218,13 @@ static int pack(
 		.piece = BUF_INIT(PIECE),
 	};
 	uint8_t digest[SHA256_LEN];
-	int r = buf_room(&k.piece, PIECE) ? 0 : -ENOMEM;
+	int r = buf_reserve(&k.piece, PIECE) ? 0 : -ENOMEM;
 
 	sha256_init(&k.hash);
 	if (!r)
-		r = put_parents(&k);
+		r = plugin_pack_parents(&k);
 	for (size_t i = 0; i < p->n && !r; i++)
-		r = put_entry(&k, p->paths[i]);
+		r = plugin_pack_entry(&k, p->paths[i]);
 	sha256_final(&k.hash, digest);
 	hex_encode(digest, SHA256_LEN, hash);
 	buf_free(&k.head);
@@ -229,10 +233,10 @@ static int pack(
 }
 
 /* The hash is part of the product's name, so that the content must not have changed. */
-int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg)
+int plugin_put_archive(const struct plugin *p, plugin_put_fn *put, void *arg)
 {
 	char hash[SHA256_HEX + 1];
-	int r = p->top < 0 ? 0 : pack(p, put, arg, hash);
+	int r = p->top < 0 ? 0 : plugin_pack_folder(p, put, arg, hash);
 
 	if (r || p->top < 0 || !strcmp(hash, p->hash))
 		return r;
@@ -243,7 +247,7 @@ int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg)
 /* --- The folder ------------------------------------------------------------------- */
 
 /* A tree_fn. */
-static int note(void *arg, const struct tree_item *i)
+static int plugin_on_tree_item(void *arg, const struct tree_item *i)
 {
 	struct plugin *p = arg;
 	char *path = arena_cstr(&p->arena, i->path);
@@ -251,7 +255,7 @@ static int note(void *arg, const struct tree_item *i)
 	if (!path)
 		return -ENOMEM;
 	if (i->err)
-		return unreadable(p, path, i->err);
+		return plugin_fail_read(p, path, i->err);
 	if (p->n == INJECT_PLUGIN_FILES)
 		return out_fail("give a smaller folder",
 			"plugin %.*s has more than %d files", STR_ARG(p->name),
@@ -260,12 +264,12 @@ static int note(void *arg, const struct tree_item *i)
 	return 0;
 }
 
-static int by_bytes(const void *a, const void *b)
+static int plugin_compare_paths(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int read_folder(struct plugin *p, const char *path)
+static int plugin_read_folder(struct plugin *p, const char *path)
 {
 	int r;
 
@@ -275,25 +279,25 @@ static int read_folder(struct plugin *p, const char *path)
 	if (!p->paths)
 		r = -ENOMEM;
 	else if (p->top < 0)
-		r = unreadable(p, path, p->top);
+		r = plugin_fail_read(p, path, p->top);
 	else
-		r = tree_each(p->top, note, p);
+		r = tree_for_each(p->top, plugin_on_tree_item, p);
 	/* The order must not depend on the machine. */
 	if (!r && p->n)
-		qsort(p->paths, p->n, sizeof(*p->paths), by_bytes);
-	return r ? r : pack(p, NULL, NULL, p->hash);
+		qsort(p->paths, p->n, sizeof(*p->paths), plugin_compare_paths);
+	return r ? r : plugin_pack_folder(p, NULL, NULL, p->hash);
 }
 
-static int read_one(struct plugin *p, const char *value)
+static int plugin_read_source(struct plugin *p, const char *value)
 {
 	const char *source = value + p->name.n + 1, *why;
 	struct ref ref;
 
-	if (!plugin_name_ok(p->name))
+	if (!manifest_is_name(p->name))
 		return out_fail_usage("lower-case letters, digits, _ . -",
 			"'%.*s' cannot be the name of a plugin", STR_ARG(p->name));
 	if (*source == '/' || *source == '.')
-		return read_folder(p, source);
+		return plugin_read_folder(p, source);
 	if (ref_parse(&ref, str_c(source), &why))
 		return out_fail_usage(NEXT_FORM, "the plugin %.*s is in '%s': %s",
 			STR_ARG(p->name), source, why);
@@ -301,7 +305,7 @@ static int read_one(struct plugin *p, const char *value)
 	return 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int plugin_compare_names(const void *a, const void *b)
 {
 	struct str x = ((const struct plugin *)a)->name;
 	struct str y = ((const struct plugin *)b)->name;
@@ -311,10 +315,10 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Sorts the plugins by name: the order of the options does not matter. */
-static int check(struct plugins *p)
+static int plugin_sort_list(struct plugins *p)
 {
 	if (p->n > 1)
-		qsort(p->list, p->n, sizeof(*p->list), by_name);
+		qsort(p->list, p->n, sizeof(*p->list), plugin_compare_names);
 	for (size_t i = 1; i < p->n; i++)
 		if (str_eq(p->list[i].name, p->list[i - 1].name))
 			return out_fail_usage(NEXT_FORM, "two plugins are called %.*s",
@@ -330,7 +334,7 @@ int plugins_read(struct plugins *p, const struct options *o)
 
 	p->n = 0;
 	while (!r && (value = options_next(o, LIST_PLUGIN, &it))) {
-		struct str name = plugin_name(value);
+		struct str name = plugin_option_name(value);
 
 		/* A plugin without a source is in the client already. */
 		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP | FOR_DOCTOR))
@@ -342,9 +346,9 @@ int plugins_read(struct plugins *p, const struct options *o)
 			return out_fail_usage("put several into one image",
 				"more than %d plugins", INJECT_PLUGINS);
 		p->list[p->n] = (struct plugin){.name = name, .top = -1};
-		r = read_one(&p->list[p->n++], value);
+		r = plugin_read_source(&p->list[p->n++], value);
 	}
-	return r ? r : check(p);
+	return r ? r : plugin_sort_list(p);
 }
 
 void plugins_free(struct plugins *p)
@@ -356,7 +360,7 @@ void plugins_free(struct plugins *p)
 	p->n = 0;
 }
 
-void plugins_label(const struct plugins *p, struct buf *out)
+void plugins_write_label(const struct plugins *p, struct buf *out)
 {
 	for (size_t i = 0; i < p->n; i++)
 		buf_fmt(out, "%s%.*s=%s", i ? " " : "", STR_ARG(p->list[i].name),

@@ -31,7 +31,7 @@ struct plugins {
 };
 
 /* The name in the value of an option --plugin. */
-struct str plugin_name(const char *value);
+struct str plugin_option_name(const char *value);
 
 /*
  * Reads the options that name a source, and the folders. Owner, time and modes are
@@ -49,9 +49,9 @@ typedef int plugin_put_fn(void *arg, struct str piece);
  * files. The bytes equal those at the first reading. 0, the result of put, -ENOMEM, or
  * FAIL_ENVIRONMENT with the reason printed: the files have changed.
  */
-int plugin_put(const struct plugin *p, plugin_put_fn *put, void *arg) MUST_USE;
+int plugin_put_archive(const struct plugin *p, plugin_put_fn *put, void *arg) MUST_USE;
 
 /* Appends "name=hash name=hash"; nothing for none. */
-void plugins_label(const struct plugins *p, struct buf *out);
+void plugins_write_label(const struct plugins *p, struct buf *out);
 
 #endif

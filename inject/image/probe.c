@@ -22,7 +22,7 @@ static const int64_t mode_dir = (int64_t)1 << 31;
 static const int64_t mode_link = (int64_t)1 << 27;
 static const int64_t mode_types = (int64_t)0x8f28 << 16;
 
-static enum probe_kind kind_of(int64_t mode)
+static enum probe_kind probe_parse_kind(int64_t mode)
 {
 	if (mode & mode_link)
 		return PROBE_LINK;
@@ -34,25 +34,27 @@ static enum probe_kind kind_of(int64_t mode)
 int probe_read_stat(struct str header, struct probe_stat *st, struct buf *target)
 {
 	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
-	struct doc d;
+	struct json_doc d;
 	int64_t mode = -1, size = -1;
 	int r = b64_decode(&text, header);
 
 	if (!r)
-		r = doc_parse(&d, buf_view(&text));
+		r = json_doc_parse(&d, buf_view(&text));
 	if (!r) {
-		mode = doc_int(json_get(doc_root(&d), "mode"), -1);
+		mode = json_doc_int(json_get(json_doc_root(&d), "mode"), -1);
 		if (mode < 0)
 			r = ERR_TYPE;
-		else if (kind_of(mode) == PROBE_LINK)
+		else if (probe_parse_kind(mode) == PROBE_LINK)
 			buf_str(target,
-				doc_str(&d, json_get(doc_root(&d), "linkTarget")));
-		size = doc_int(json_get(doc_root(&d), "size"), -1);
-		doc_free(&d);
+				json_doc_str(
+					&d, json_get(json_doc_root(&d), "linkTarget")));
+		size = json_doc_int(json_get(json_doc_root(&d), "size"), -1);
+		json_doc_free(&d);
 	}
 	buf_free(&text);
 	if (!r)
-		*st = (struct probe_stat){kind_of(mode), size, (unsigned)mode & 07777};
+		*st = (struct probe_stat){
+			probe_parse_kind(mode), size, (unsigned)mode & 07777};
 	return r;
 }
 
@@ -67,9 +69,9 @@ static int probe_ask(const struct engine *e, const char *id, struct str path,
 	struct probe_stat *st, struct buf *target)
 {
 	struct target at;
-	const struct call_request q = {.method = "HEAD", .target = &at};
+	const struct http_client_request q = {.method = "HEAD", .target = &at};
 	struct str stat;
-	struct call c;
+	struct http_client c;
 	int r;
 
 	probe_target(&at, id, path);
@@ -89,7 +91,7 @@ static int probe_ask(const struct engine *e, const char *id, struct str path,
 		r = out_fail(ENGINE_NEXT,
 			"the engine's description of %.*s is not understood",
 			STR_ARG(path));
-	call_close(&c);
+	http_client_close(&c);
 	target_free(&at);
 	return r;
 }
@@ -98,19 +100,19 @@ static int probe_ask(const struct engine *e, const char *id, struct str path,
 static void probe_image_of(const struct engine *e, const char *id, struct buf *image)
 {
 	struct reply reply;
-	struct doc d;
+	struct json_doc d;
 
-	if (engine_tidy(e, &reply, "GET", "/containers/%s/json", id) == 0 &&
-		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		buf_str(image, doc_str(&d, json_get(doc_root(&d), "Image")));
-		doc_free(&d);
+	if (engine_cleanup(e, &reply, "GET", "/containers/%s/json", id) == 0 &&
+		reply.status == 200 && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		buf_str(image, json_doc_str(&d, json_get(json_doc_root(&d), "Image")));
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 }
 
-bool probe_od_is_taken(const struct engine *e, const char *id)
+bool probe_is_od_blocked(const struct engine *e, const char *id)
 {
-	const struct engine quiet = engine_quiet(e);
+	const struct engine quiet = engine_copy_silent(e);
 	struct buf image = BUF_INIT(256), other = BUF_INIT(256), target;
 	struct probe_stat st = {.kind = PROBE_ABSENT};
 	bool known;
@@ -144,7 +146,7 @@ void probe_note_openhands(struct str name)
  * Prints the error of a refused HEAD request, which has no text: sends GET, whose answer
  * has a text and is short for an error.
  */
-static int refused(const struct engine *e, const char *id, struct str path)
+static int probe_fail_request(const struct engine *e, const char *id, struct str path)
 {
 	struct target target;
 	struct reply reply;
@@ -154,12 +156,13 @@ static int refused(const struct engine *e, const char *id, struct str path)
 	 * If /.od is no directory, a mount below it fails with internal paths of the
 	 * engine.
 	 */
-	if (probe_od_is_taken(e, id))
+	if (probe_is_od_blocked(e, id))
 		return probe_fail_od(STR("the image"));
 	probe_target(&target, id, path);
-	r = engine_ask_at(e, &reply, "GET", (struct str){0}, &target);
+	r = engine_request_at(e, &reply, "GET", (struct str){0}, &target);
 	if (!r)
-		r = engine_refused(&reply, "od-runtime doctor tells what is in the way",
+		r = engine_fail_reply(&reply,
+			"od-runtime doctor tells what is in the way",
 			"looking for %.*s in the image", STR_ARG(path));
 	reply_free(&reply);
 	target_free(&target);
@@ -171,11 +174,11 @@ int probe_path(const struct engine *e, const char *id, struct str path,
 {
 	int r = probe_ask(e, id, path, st, target);
 
-	return r == 1 ? refused(e, id, path) : r;
+	return r == 1 ? probe_fail_request(e, id, path) : r;
 }
 
 /* Replaces the path of a link by its target. */
-static void follow(struct buf *path, struct str target)
+static void probe_resolve_link(struct buf *path, struct str target)
 {
 	if (str_starts(target, STR("/")))
 		buf_reset(path);
@@ -200,7 +203,7 @@ static int probe_follow(
 		buf_reset(&target);
 		r = probe_path(e, id, buf_view(path), st, &target);
 		if (!r && st->kind == PROBE_LINK)
-			follow(path, buf_view(&target));
+			probe_resolve_link(path, buf_view(&target));
 		/* A file with a path of that length is no shell. */
 		if (path->err || target.err)
 			break;
@@ -210,14 +213,14 @@ static int probe_follow(
 }
 
 /* Reads the content of the first file of an archive until head is full. */
-static int probe_read_archive(struct call *c, struct buf *head)
+static int probe_read_archive(struct http_client *c, struct buf *head)
 {
 	struct untar tar;
 	struct str in, piece;
 	int r = 0, event = UNTAR_MORE;
 
 	untar_init(&tar);
-	while (head->n < head->max && (r = call_read(c, &in)) == 1) {
+	while (head->n < head->max && (r = http_client_read(c, &in)) == 1) {
 		do {
 			event = untar_next(&tar, &in, &piece);
 			if (event == UNTAR_DATA && piece.n > head->max - head->n)
@@ -240,15 +243,15 @@ static int probe_read_head(
 	const struct engine *e, const char *id, struct str path, struct buf *head)
 {
 	struct target at;
-	const struct call_request q = {.method = "GET", .target = &at};
-	struct call c;
+	const struct http_client_request q = {.method = "GET", .target = &at};
+	struct http_client c;
 	int r;
 
 	probe_target(&at, id, path);
-	r = engine_listen(e, &c, &q, INJECT_ENGINE_MS);
+	r = engine_try_stream(e, &c, &q, INJECT_ENGINE_MS);
 	if (!r && c.head.status == 200)
 		r = probe_read_archive(&c, head);
-	call_close(&c);
+	http_client_close(&c);
 	target_free(&at);
 	if (r == -ETIMEDOUT || r == -ETIME)
 		return engine_fail(e, r);
@@ -307,8 +310,8 @@ int probe_shell(const struct engine *e, const char *id, bool *found)
 	unsigned mode = 0;
 	int r = probe_program(e, id, "/bin/sh", &mode);
 
-	for (size_t i = 0; shells_ladder[i] && !(mode & PROBE_BY_ALL) && !r; i++)
-		r = probe_program(e, id, shells_ladder[i], &mode);
+	for (size_t i = 0; shells_paths[i] && !(mode & PROBE_BY_ALL) && !r; i++)
+		r = probe_program(e, id, shells_paths[i], &mode);
 	*found = mode & PROBE_BY_ALL;
 	return r;
 }
@@ -337,7 +340,7 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 	return r;
 }
 
-static void write_volume(struct jw *w, const char *volume)
+static void probe_write_volume(struct jw *w, const char *volume)
 {
 	jw_key(w, "HostConfig");
 	jw_object(w);
@@ -393,7 +396,7 @@ int probe_open(
 	jw_key(&w, "NetworkDisabled");
 	jw_bool(&w, true);
 	if (volume)
-		write_volume(&w, volume);
+		probe_write_volume(&w, volume);
 	jw_end(&w);
 	r = engine_create(e, &body, volume, "looking into the image", id);
 	buf_free(&body);
@@ -403,7 +406,7 @@ int probe_open(
 void probe_close(const struct engine *e, struct buf *id)
 {
 	if (id->n && !id->err)
-		engine_tidy(e, NULL, "DELETE", "/containers/%.*s?force=1&v=1",
+		engine_cleanup(e, NULL, "DELETE", "/containers/%.*s?force=1&v=1",
 			STR_ARG(buf_view(id)));
 	buf_free(id);
 }

@@ -60,7 +60,7 @@ int probe_shell(const struct engine *e, const char *id, bool *found) MUST_USE;
  * container of the image, without mounts, for that. Explains a failure; prints nothing.
  * False also if the engine refuses.
  */
-bool probe_od_is_taken(const struct engine *e, const char *id) MUST_USE;
+bool probe_is_od_blocked(const struct engine *e, const char *id) MUST_USE;
 /* Prints that the image or container name has such a /.od. Returns FAIL_ENVIRONMENT. */
 int probe_fail_od(struct str name);
 /* Prints that an image gets no drop-in link, and the consequence. */

@@ -2,7 +2,7 @@
 
 #include "base/fd.h"
 #include "inject/console/out.h"
-#include "inject/image/carried.h"
+#include "inject/image/embedded.h"
 #include "limits.h"
 
 #include <elf.h>
@@ -36,7 +36,7 @@ static const struct {
 };
 
 /* n little- or big-endian bytes at offset at; the caller has checked the length. */
-static uint64_t field(struct str b, bool big, size_t at, size_t n)
+static uint64_t program_read_uint(struct str b, bool big, size_t at, size_t n)
 {
 	uint64_t v = 0;
 
@@ -49,18 +49,19 @@ static uint64_t field(struct str b, bool big, size_t at, size_t n)
 }
 
 /* Checks the ELF headers of either class for a loader (ELF specification). */
-static int check_loader(struct str b, bool wide, bool big)
+static int program_check_loader(struct str b, bool wide, bool big)
 {
-	uint64_t at = wide ? field(b, big, 32, 8) : field(b, big, 28, 4);
-	uint64_t size = field(b, big, wide ? 54 : 42, 2);
-	uint64_t count = field(b, big, wide ? 56 : 44, 2);
+	uint64_t at = wide ? program_read_uint(b, big, 32, 8)
+			   : program_read_uint(b, big, 28, 4);
+	uint64_t size = program_read_uint(b, big, wide ? 54 : 42, 2);
+	uint64_t count = program_read_uint(b, big, wide ? 56 : 44, 2);
 
 	if (size < (wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)) || at > b.n)
 		return ERR_SYNTAX;
 	if (count * size > b.n - at)
 		return ERR_SYNTAX;
 	for (uint64_t i = 0; i < count; i++)
-		if (field(b, big, (size_t)(at + i * size), 4) == PT_INTERP)
+		if (program_read_uint(b, big, (size_t)(at + i * size), 4) == PT_INTERP)
 			return ERR_TYPE;
 	return 0;
 }
@@ -75,11 +76,11 @@ int program_arch(struct str b, const char **arch)
 		return ERR_SYNTAX;
 	wide = b.p[EI_CLASS] == ELFCLASS64;
 	big = b.p[EI_DATA] == ELFDATA2MSB;
-	type = (unsigned)field(b, big, 16, 2);
-	machine = (unsigned)field(b, big, 18, 2);
+	type = (unsigned)program_read_uint(b, big, 16, 2);
+	machine = (unsigned)program_read_uint(b, big, 18, 2);
 	if (type != ET_EXEC && type != ET_DYN)
 		return ERR_SYNTAX;
-	r = check_loader(b, wide, big);
+	r = program_check_loader(b, wide, big);
 	if (r)
 		return r;
 	for (size_t i = 0; i < ARRAY_LEN(machines); i++) {
@@ -105,7 +106,7 @@ static int program_name_neighbour(char *path, size_t room, const char *name)
 }
 
 /* The path of the file called name in the folder of our own executable. */
-static int beside_us(const char *name, char *path, size_t room)
+static int program_sibling_path(const char *name, char *path, size_t room)
 {
 	ssize_t n = readlink("/proc/self/exe", path, room - 1);
 
@@ -115,7 +116,7 @@ static int beside_us(const char *name, char *path, size_t room)
 	return program_name_neighbour(path, room, name);
 }
 
-static int read_file(const char *path, struct buf *out)
+static int program_read_file(const char *path, struct buf *out)
 {
 	struct stat st;
 	int fd = fd_open(path, O_RDONLY, 0);
@@ -126,7 +127,7 @@ static int read_file(const char *path, struct buf *out)
 	if (!r && !S_ISREG(st.st_mode))
 		r = ERR_SYNTAX;
 	while (!r) {
-		char *room = buf_room(out, READ_STEP);
+		char *room = buf_reserve(out, READ_STEP);
 		ssize_t got = room ? read(fd, room, READ_STEP) : -1;
 
 		if (got > 0)
@@ -144,7 +145,7 @@ static int read_file(const char *path, struct buf *out)
  * Moves got to *p and fills in arch and hash if r is 0 and it is a program; else frees
  * it.
  */
-static int know_take(struct program *p, struct program *got, int r)
+static int program_identify_take(struct program *p, struct program *got, int r)
 {
 	uint8_t digest[SHA256_LEN];
 
@@ -154,22 +155,22 @@ static int know_take(struct program *p, struct program *got, int r)
 		program_free(got);
 		return r;
 	}
-	sha256_of(buf_view(&got->bytes), digest);
+	sha256_compute(buf_view(&got->bytes), digest);
 	hex_encode(digest, sizeof(digest), got->sha256);
 	*p = *got;
 	return 0;
 }
 
 /* Reads the program at path; ERR_SYNTAX also if it is no regular file. */
-static int load(struct program *p, const char *path)
+static int program_load_file(struct program *p, const char *path)
 {
 	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
-	int r = read_file(path, &got.bytes);
+	int r = program_read_file(path, &got.bytes);
 
-	return know_take(p, &got, r);
+	return program_identify_take(p, &got, r);
 }
 
-static int refuse(const char *next, const char *what, const char *path, int r)
+static int program_fail_load(const char *next, const char *what, const char *path, int r)
 {
 	const char *why = err_text(r);
 
@@ -185,20 +186,20 @@ static int refuse(const char *next, const char *what, const char *path, int r)
 }
 
 /* The path of the client that the user gave; NULL: none. */
-static const char *given_path(const char *path)
+static const char *program_user_path(const char *path)
 {
 	if (!path)
 		path = getenv("OD_RUNTIME_CLIENT");
 	return path && *path ? path : NULL;
 }
 
-int program_carried(struct str section, struct buf *list)
+int program_list_embedded(struct str section, struct buf *list)
 {
 	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
-	int r = read_file("/proc/self/exe", &own);
+	int r = program_read_file("/proc/self/exe", &own);
 
 	if (!r)
-		carried_list(buf_view(&own), section, list);
+		embedded_list(buf_view(&own), section, list);
 	buf_free(&own);
 	return r;
 }
@@ -206,25 +207,25 @@ int program_carried(struct str section, struct buf *list)
 /*
  * Reads the program for arch from that section of our own file: 0, 1: none, or an error.
  */
-static int load_carried(struct program *p, struct str section, struct str arch)
+static int program_load_embedded(struct program *p, struct str section, struct str arch)
 {
 	struct program got = {.bytes = BUF_INIT(INJECT_PROGRAM_MAX)};
 	struct buf own = BUF_INIT(INJECT_PROGRAM_MAX);
 	struct str packed;
-	int r = read_file("/proc/self/exe", &own);
+	int r = program_read_file("/proc/self/exe", &own);
 
 	if (!r)
-		r = carried_find(buf_view(&own), section, arch, &packed);
+		r = embedded_find(buf_view(&own), section, arch, &packed);
 	if (!r) {
-		r = carried_unpack(packed, &got.bytes);
-		r = know_take(p, &got, r);
+		r = embedded_unpack(packed, &got.bytes);
+		r = program_identify_take(p, &got, r);
 	}
 	buf_free(&own);
 	return r;
 }
 
 /* The engine's name for the architecture of this program. */
-static struct str own_arch(void)
+static struct str program_own_arch(void)
 {
 #if defined(__aarch64__)
 	return STR("arm64");
@@ -233,41 +234,42 @@ static struct str own_arch(void)
 #endif
 }
 
-static int find_client(struct program *p, const char *path)
+static int program_load_client(struct program *p, const char *path)
 {
 	static const char next[] = "give its path with --client or in OD_RUNTIME_CLIENT";
 	char own[FILE_PATH_MAX] = "";
-	const char *given = given_path(path);
+	const char *given = program_user_path(path);
 	int r = 0;
 
 	if (!given)
-		r = beside_us(CLIENT_NAME, own, sizeof(own));
+		r = program_sibling_path(CLIENT_NAME, own, sizeof(own));
 	if (!r)
-		r = load(p, given ? given : own);
+		r = program_load_file(p, given ? given : own);
 	if (r && r != -ENOMEM && !given) {
-		int inside = load_carried(p, STR(CARRIED_CLIENT), own_arch());
+		int inside = program_load_embedded(
+			p, STR(EMBEDDED_CLIENT), program_own_arch());
 
 		r = inside == 0 || inside == -ENOMEM ? inside : r;
 	}
-	return r ? refuse(next, "client binary", given ? given : own, r) : 0;
+	return r ? program_fail_load(next, "client binary", given ? given : own, r) : 0;
 }
 
 /* The client for another architecture: 0; 1: none fits; -ENOMEM. */
-static int find_other(struct program *p, const char *path, struct str arch)
+static int program_load_arch(struct program *p, const char *path, struct str arch)
 {
 	char own[FILE_PATH_MAX] = "";
 	struct buf name = BUF_INIT(2 * FILE_PATH_MAX);
-	const char *given = given_path(path), *full;
+	const char *given = program_user_path(path), *full;
 	struct program got = {0};
-	int r = given ? 0 : beside_us(CLIENT_NAME, own, sizeof(own));
+	int r = given ? 0 : program_sibling_path(CLIENT_NAME, own, sizeof(own));
 
 	buf_fmt(&name, "%s-%.*s", given ? given : own, STR_ARG(arch));
 	full = buf_cstr(&name);
 	if (!r)
-		r = full ? load(&got, full) : name.err;
+		r = full ? program_load_file(&got, full) : name.err;
 	buf_free(&name);
 	if (r && r != -ENOMEM && !given)
-		r = load_carried(&got, STR(CARRIED_CLIENT), arch);
+		r = program_load_embedded(&got, STR(EMBEDDED_CLIENT), arch);
 	if (r)
 		return r == -ENOMEM ? r : 1;
 	if (!str_eq(str_c(got.arch), arch)) {
@@ -285,12 +287,12 @@ static int find_other(struct program *p, const char *path, struct str arch)
 static int program_load_plugins(
 	struct program *p, const char *path, const char *arch, bool named)
 {
-	int r = load(p, path);
+	int r = program_load_file(p, path);
 
 	if (r == -ENOENT || r == -ENOTDIR || (r && r != -ENOMEM && !named))
 		return 1;
 	if (r)
-		return refuse(NEXT_PLUGINS, PLUGINS_NAME, path, r);
+		return program_fail_load(NEXT_PLUGINS, PLUGINS_NAME, path, r);
 	if (strcmp(p->arch, arch) == 0)
 		return 0;
 	program_free(p);
@@ -300,14 +302,14 @@ static int program_load_plugins(
 /* Finds od-plugins where the client was found. A missing od-plugins is no error. */
 static int program_find_plugins(struct program *p, const char *path, const char *arch)
 {
-	const char *given = given_path(path);
+	const char *given = program_user_path(path);
 	char plain[FILE_PATH_MAX], other[FILE_PATH_MAX], name[32];
 	int r = 0;
 
 	snprintf(name, sizeof(name), PLUGINS_NAME "-%s", arch);
 	snprintf(plain, sizeof(plain), "%s", given ? given : "");
 	if (!given)
-		r = beside_us(PLUGINS_NAME, plain, sizeof(plain));
+		r = program_sibling_path(PLUGINS_NAME, plain, sizeof(plain));
 	else
 		r = program_name_neighbour(plain, sizeof(plain), PLUGINS_NAME);
 	memcpy(other, plain, sizeof(other));
@@ -318,8 +320,10 @@ static int program_find_plugins(struct program *p, const char *path, const char 
 		r = program_load_plugins(p, other, arch, given != NULL);
 	if (r != 1 || given)
 		return r;
-	r = load_carried(p, STR(CARRIED_PLUGINS), str_c(arch));
-	return r < 0 ? refuse(NEXT_PLUGINS, PLUGINS_NAME, "inside od-runtime", r) : r;
+	r = program_load_embedded(p, STR(EMBEDDED_PLUGINS), str_c(arch));
+	return r < 0
+		? program_fail_load(NEXT_PLUGINS, PLUGINS_NAME, "inside od-runtime", r)
+		: r;
 }
 
 /* Moves from into a new object on the heap; NULL: no memory. */
@@ -350,7 +354,7 @@ static int program_add_plugins(struct program *client, const char *path)
 
 int program_find_other(struct program *p, const char *path, struct str arch, bool plugins)
 {
-	int r = find_other(p, path, arch);
+	int r = program_load_arch(p, path, arch);
 
 	return r || !plugins ? r : program_add_plugins(p, path);
 }
@@ -359,10 +363,10 @@ int program_find_client(
 	struct program *p, const char *path, struct str arch, bool plugins)
 {
 	struct program other;
-	int r = find_client(p, path);
+	int r = program_load_client(p, path);
 
 	if (!r && arch.n && !str_eq(str_c(p->arch), arch)) {
-		r = find_other(&other, path, arch);
+		r = program_load_arch(&other, path, arch);
 		if (!r) {
 			program_free(p);
 			*p = other;
@@ -372,7 +376,7 @@ int program_find_client(
 	return r || !plugins ? r : program_add_plugins(p, path);
 }
 
-struct str program_plugins(const struct program *client)
+struct str program_plugins_bytes(const struct program *client)
 {
 	return client->plugins ? buf_view(&client->plugins->bytes) : STR("");
 }
@@ -390,7 +394,7 @@ void program_digest(const struct program *client, char hex[SHA256_HEX + 1])
 	snprintf(both, sizeof(both), "%s%.*s", client->sha256,
 		STR_ARG(program_plugins_sha256(client)));
 	if (client->plugins) {
-		sha256_of(str_c(both), digest);
+		sha256_compute(str_c(both), digest);
 		hex_encode(digest, sizeof(digest), hex);
 	} else {
 		memcpy(hex, client->sha256, SHA256_HEX + 1);
@@ -405,9 +409,9 @@ int program_find_busybox(struct program *p, const char *path, const char *arch)
 	int r;
 
 	if (path) {
-		r = load(&got, path);
+		r = program_load_file(&got, path);
 		if (r)
-			return refuse(NEXT_BUSYBOX, "busybox", path, r);
+			return program_fail_load(NEXT_BUSYBOX, "busybox", path, r);
 		if (strcmp(got.arch, arch) == 0) {
 			*p = got;
 			return 0;
@@ -417,11 +421,11 @@ int program_find_busybox(struct program *p, const char *path, const char *arch)
 		program_free(&got);
 		return r;
 	}
-	if (beside_us("od-busybox", own, sizeof(own)))
+	if (program_sibling_path("od-busybox", own, sizeof(own)))
 		*own = '\0';
 	/* A file that is unusable or for another architecture is skipped. */
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
-		r = load(&got, usual[i]);
+		r = program_load_file(&got, usual[i]);
 		if (r == -ENOMEM)
 			return r;
 		if (!r && strcmp(got.arch, arch) == 0) {

@@ -13,7 +13,7 @@ struct program {
 };
 
 /* The bytes and the SHA-256 of the od-plugins of a client; empty: none. */
-struct str program_plugins(const struct program *client);
+struct str program_plugins_bytes(const struct program *client);
 struct str program_plugins_sha256(const struct program *client);
 /* Hashes the exact bytes of a client and of its od-plugins, in hexadecimal. */
 void program_digest(const struct program *client, char hex[SHA256_HEX + 1]);
@@ -49,9 +49,9 @@ int program_find_other(
 
 /*
  * Appends the architectures of the embedded programs, a blank before each; section is one
- * of the sections in carried.h. 0 or -errno.
+ * of the sections in embedded.h. 0 or -errno.
  */
-int program_carried(struct str section, struct buf *list) MUST_USE;
+int program_list_embedded(struct str section, struct buf *list) MUST_USE;
 
 /*
  * Reads a static busybox for arch from path, or, if path is NULL, from the first of the

@@ -27,7 +27,7 @@ struct reading {
 	bool failed;
 };
 
-static int take_line(struct reading *rd, struct str line)
+static int pull_on_line(struct reading *rd, struct str line)
 {
 	struct progress p;
 	int r;
@@ -47,23 +47,23 @@ static int take_line(struct reading *rd, struct str line)
 		return 0;
 	}
 	if (rd->log && p.kind == PROGRESS_TEXT)
-		build_log_take(rd->log, p.text);
+		build_log_append(rd->log, p.text);
 	if (rd->log && p.kind == PROGRESS_TRACE)
-		build_log_take_trace(rd->log, p.text);
+		build_log_append_trace(rd->log, p.text);
 	/* Shown lines replace the bar. */
 	if (p.kind == PROGRESS_TEXT && !(rd->log && rd->log->shown))
-		bar_take(&rd->bar, &p);
+		bar_update(&rd->bar, &p);
 	return 0;
 }
 
-static int read_stream(struct reading *rd, struct call *c)
+static int pull_read_stream(struct reading *rd, struct http_client *c)
 {
 	struct str piece, line;
 	int r, s = 1;
 
-	while ((r = call_read(c, &piece)) == 1) {
+	while ((r = http_client_read(c, &piece)) == 1) {
 		while ((s = lines_next(&rd->lines, &piece, &line)) == 0) {
-			s = take_line(rd, line);
+			s = pull_on_line(rd, line);
 			if (s)
 				return s;
 		}
@@ -73,40 +73,40 @@ static int read_stream(struct reading *rd, struct call *c)
 	if (r)
 		return r;
 	lines_rest(&rd->lines, &line);
-	return line.n ? take_line(rd, line) : 0;
+	return line.n ? pull_on_line(rd, line) : 0;
 }
 
-static int refused(struct call *c, const char *doing, const char *next)
+static int pull_fail_status(struct http_client *c, const char *doing, const char *next)
 {
 	struct reply reply;
 	int r;
 
 	reply_init(&reply);
 	reply.status = c->head.status;
-	r = call_collect(c, &reply.body);
+	r = http_client_read_all(c, &reply.body);
 	/* An incomplete message of the engine is better than none. */
 	if (r != -EINTR)
-		r = engine_refused(&reply, next, "%s", doing);
+		r = engine_fail_reply(&reply, next, "%s", doing);
 	reply_free(&reply);
 	return r;
 }
 
-int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
-	const char *next, struct build_log *log)
+int pull_read_lines(const struct engine *e, const struct http_client_request *q,
+	const char *doing, const char *next, struct build_log *log)
 {
 	struct reading rd = {.bar = {.doing = doing}, .next = next, .log = log};
-	struct call c;
+	struct http_client c;
 	int r;
 
 	lines_init(&rd.lines, INJECT_LINE_MAX);
 	arena_init(&rd.arena, INJECT_ARENA_MAX);
 	r = engine_stream(e, &c, q, INJECT_STREAM_MS);
-	call_limit(&c, INJECT_STREAM_MS, INJECT_PULL_MS);
+	http_client_set_limits(&c, INJECT_STREAM_MS, INJECT_PULL_MS);
 	if (!r && c.head.status != 200)
-		r = refused(&c, doing, next);
+		r = pull_fail_status(&c, doing, next);
 	else if (!r)
-		r = read_stream(&rd, &c);
-	call_close(&c);
+		r = pull_read_stream(&rd, &c);
+	http_client_close(&c);
 	lines_free(&rd.lines);
 	arena_reset(&rd.arena);
 	out_step_end();
@@ -117,7 +117,7 @@ int pull_lines(const struct engine *e, const struct call_request *q, const char 
 }
 
 /* The engine stores no login: each pull sends it. */
-static int put_login(struct str registry, struct buf *headers)
+static int pull_write_login(struct str registry, struct buf *headers)
 {
 	struct login l = {0};
 	struct arena a;
@@ -127,7 +127,7 @@ static int put_login(struct str registry, struct buf *headers)
 	r = login_find(registry, &a, &l);
 	if (!r && (l.secret.n || l.identity.n)) {
 		buf_puts(headers, "X-Registry-Auth: ");
-		login_engine_header(&l, registry, headers);
+		login_write_engine_header(&l, registry, headers);
 		buf_puts(headers, "\r\n");
 	}
 	arena_wipe(&a);
@@ -138,7 +138,7 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 {
 	struct buf headers = BUF_SECRET(HTTP_HEAD_MAX);
 	struct target target;
-	struct call_request q = {.method = "POST", .target = &target};
+	struct http_client_request q = {.method = "POST", .target = &target};
 	char doing[DOING_MAX];
 	const char *why;
 	struct str tag;
@@ -161,14 +161,14 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 			STR_ARG(ref.path), STR_ARG(tag));
 	if (platform)
 		target_add(&target, "&platform=%s", platform);
-	r = put_login(ref.domain.n ? ref.domain : STR("docker.io"), &headers);
+	r = pull_write_login(ref.domain.n ? ref.domain : STR("docker.io"), &headers);
 	if (!r && headers.n)
 		q.headers = buf_cstr(&headers);
 	if (!r)
 		r = headers.err;
 	snprintf(doing, sizeof(doing), "pulling %s", name);
 	if (!r)
-		r = pull_lines(e, &q, doing, NEXT_PULL, NULL);
+		r = pull_read_lines(e, &q, doing, NEXT_PULL, NULL);
 	buf_free(&headers);
 	target_free(&target);
 	return r;

@@ -12,12 +12,12 @@
  * error is a failure. 0, -EINTR, -ENOMEM or FAIL_*, with doing and the engine's message
  * printed; next as in out_fail.
  */
-int pull_lines(const struct engine *e, const struct call_request *q, const char *doing,
-	const char *next, struct build_log *log) MUST_USE;
+int pull_read_lines(const struct engine *e, const struct http_client_request *q,
+	const char *doing, const char *next, struct build_log *log) MUST_USE;
 
 /*
  * Has the engine fetch the image called name from its registry, for the platform
- * ("linux/arm64"; NULL for the engine's own). As pull_lines.
+ * ("linux/arm64"; NULL for the engine's own). As pull_read_lines.
  */
 int pull_image(const struct engine *e, const char *name, const char *platform) MUST_USE;
 

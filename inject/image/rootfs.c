@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Writes the entry with the prefix before its name. */
-static int put(const struct rootfs *f, struct tar *t, struct tar_entry e)
+static int rootfs_put_entry(const struct rootfs *f, struct tar *t, struct tar_entry e)
 {
 	static const size_t top = sizeof(".od/") - 1;
 	char name[TAR_NAME_MAX + 1];
@@ -14,24 +14,25 @@ static int put(const struct rootfs *f, struct tar *t, struct tar_entry e)
 		return 0;
 	snprintf(name, sizeof(name), "%s%s", f->prefix, e.name + (f->inside ? top : 0));
 	e.name = name;
-	return tar_header(t, &e);
+	return tar_write_header(t, &e);
 }
 
-static int dir(const struct rootfs *f, struct tar *t, const char *name)
+static int rootfs_put_dir(const struct rootfs *f, struct tar *t, const char *name)
 {
-	return put(f, t, (struct tar_entry){.type = TAR_DIR, .mode = 0755, .name = name});
+	return rootfs_put_entry(
+		f, t, (struct tar_entry){.type = TAR_DIR, .mode = 0755, .name = name});
 }
 
-static int file(const struct rootfs *f, struct tar *t, const char *name, unsigned mode,
-	size_t size)
+static int rootfs_put_file(const struct rootfs *f, struct tar *t, const char *name,
+	unsigned mode, size_t size)
 {
-	return put(f, t,
+	return rootfs_put_entry(f, t,
 		(struct tar_entry){
 			.type = TAR_FILE, .mode = mode, .name = name, .size = size});
 }
 
 /* Writes the link at the path that unmodified OpenHands backends execute. */
-static int link_drop_in(const struct rootfs *f, struct tar *t)
+static int rootfs_put_drop_in(const struct rootfs *f, struct tar *t)
 {
 	static const char *const dirs[] = {
 		"openhands/",
@@ -41,9 +42,9 @@ static int link_drop_in(const struct rootfs *f, struct tar *t)
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs) && !r; i++)
-		r = dir(f, t, dirs[i]);
+		r = rootfs_put_dir(f, t, dirs[i]);
 	return r ? r
-		 : put(f, t,
+		 : rootfs_put_entry(f, t,
 			   (struct tar_entry){
 				   .type = TAR_LINK,
 				   .mode = 0777,
@@ -54,11 +55,13 @@ static int link_drop_in(const struct rootfs *f, struct tar *t)
 
 static int rootfs_put_busybox(const struct rootfs *f, struct tar *t)
 {
-	int r = dir(f, t, ".od/");
+	int r = rootfs_put_dir(f, t, ".od/");
 
 	if (!r && f->busybox.n)
-		r = dir(f, t, ".od/bin/");
-	return r || !f->busybox.n ? r : file(f, t, ".od/bin/busybox", 0755, f->busybox.n);
+		r = rootfs_put_dir(f, t, ".od/bin/");
+	return r || !f->busybox.n
+		? r
+		: rootfs_put_file(f, t, ".od/bin/busybox", 0755, f->busybox.n);
 }
 
 /* Every user may execute the file; no user may write it, not even root. */
@@ -66,7 +69,7 @@ static int rootfs_put_program(
 	const struct rootfs *f, struct tar *t, const char *name, struct str bytes)
 {
 	tar_pad(t);
-	return bytes.n ? file(f, t, name, 0555, bytes.n) : 0;
+	return bytes.n ? rootfs_put_file(f, t, name, 0555, bytes.n) : 0;
 }
 
 static int rootfs_put_rest(const struct rootfs *f, struct tar *t)
@@ -74,13 +77,14 @@ static int rootfs_put_rest(const struct rootfs *f, struct tar *t)
 	int r;
 
 	tar_pad(t);
-	r = f->drop_in ? link_drop_in(f, t) : 0;
+	r = f->drop_in ? rootfs_put_drop_in(f, t) : 0;
 	tar_end(t);
 	return r;
 }
 
 /* The entries are in byte order of their names. */
-int rootfs_part(const struct rootfs *f, size_t part, struct tar *t, struct str *bytes)
+int rootfs_write_part(
+	const struct rootfs *f, size_t part, struct tar *t, struct str *bytes)
 {
 	const struct str programs[ROOTFS_PARTS] = {
 		f->busybox, f->plugins_program, f->client};

@@ -22,7 +22,7 @@ enum { ROOTFS_PARTS = 4 };
  * Writes the entries of part number part; the caller begins with 0 and goes on in order.
  * *bytes follow these entries in the archive; they are borrowed from f.
  */
-int rootfs_part(
+int rootfs_write_part(
 	const struct rootfs *f, size_t part, struct tar *t, struct str *bytes) MUST_USE;
 
 #endif

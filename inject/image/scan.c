@@ -13,7 +13,7 @@ void scan_init(struct scan *s)
 	untar_init(&s->untar);
 }
 
-static void end_layer(struct scan *s)
+static void scan_end_layer(struct scan *s)
 {
 	untar_free(&s->untar);
 	if (s->inflates)
@@ -23,13 +23,13 @@ static void end_layer(struct scan *s)
 
 void scan_free(struct scan *s)
 {
-	end_layer(s);
+	scan_end_layer(s);
 	buf_free(&s->memory);
 }
 
-int scan_layer(struct scan *s)
+int scan_begin_layer(struct scan *s)
 {
-	end_layer(s);
+	scan_end_layer(s);
 	untar_init(&s->untar);
 	s->z = (z_stream){0};
 	if (inflateInit2(&s->z, GZIP_WINDOW) != Z_OK)
@@ -39,22 +39,22 @@ int scan_layer(struct scan *s)
 	s->others = false;
 	s->room = (unsigned char *)s->memory.p;
 	if (!s->room) {
-		s->room = (unsigned char *)buf_room(&s->memory, ROOM);
+		s->room = (unsigned char *)buf_reserve(&s->memory, ROOM);
 		if (!s->room)
 			return s->memory.err;
 	}
 	return 0;
 }
 
-/* The name without "./" in front; paths are compared without "usr/" (without_usr). */
-static struct str bare(struct str name)
+/* The name without "./" in front; paths are compared without "usr/" (scan_trim_usr). */
+static struct str scan_trim_name(struct str name)
 {
 	if (str_starts(name, STR("./")))
 		name = str_skip(name, 2);
 	return name;
 }
 
-static struct str without_usr(struct str path)
+static struct str scan_trim_usr(struct str path)
 {
 	return str_starts(path, STR("usr/")) ? str_skip(path, 4) : path;
 }
@@ -62,12 +62,12 @@ static struct str without_usr(struct str path)
 /*
  * Sets or clears a shell's bit; a whiteout "bin/.wh.sh" removes the file of lower layers.
  */
-static void on_shell(struct scan *s, struct str name, bool runs)
+static void scan_on_shell(struct scan *s, struct str name, bool runs)
 {
-	struct str path = without_usr(name);
+	struct str path = scan_trim_usr(name);
 
-	for (size_t i = 0; shells_ladder[i]; i++) {
-		struct str want = without_usr(str_skip(str_c(shells_ladder[i]), 1));
+	for (size_t i = 0; shells_paths[i]; i++) {
+		struct str want = scan_trim_usr(str_skip(str_c(shells_paths[i]), 1));
 		struct str file = want;
 		struct str folder = str_cut(&file, '/');
 
@@ -82,9 +82,9 @@ static void on_shell(struct scan *s, struct str name, bool runs)
 	}
 }
 
-static void on_entry(struct scan *s, const struct untar_entry *e)
+static void scan_on_entry(struct scan *s, const struct untar_entry *e)
 {
-	struct str name = bare(e->name), rest = name;
+	struct str name = scan_trim_name(e->name), rest = name;
 	struct str top = str_cut(&rest, '/');
 	bool link = e->type == UNTAR_SYMLINK || e->type == UNTAR_HARDLINK;
 
@@ -94,10 +94,10 @@ static void on_entry(struct scan *s, const struct untar_entry *e)
 		s->others = true;
 	else if (str_eq(top, STR(".od")))
 		return;
-	on_shell(s, name, link || (e->type == UNTAR_FILE && (e->mode & 0111)));
+	scan_on_shell(s, name, link || (e->type == UNTAR_FILE && (e->mode & 0111)));
 }
 
-static int read_tar(struct scan *s, struct str in)
+static int scan_read_tar(struct scan *s, struct str in)
 {
 	struct str piece;
 
@@ -111,12 +111,12 @@ static int read_tar(struct scan *s, struct str in)
 		if (r < 0)
 			return r == -ENOMEM ? r : ERR_SYNTAX;
 		if (r == UNTAR_ENTRY)
-			on_entry(s, &s->untar.entry);
+			scan_on_entry(s, &s->untar.entry);
 	}
 	return 0;
 }
 
-static int read_gzip(struct scan *s, struct str in)
+static int scan_read_gzip(struct scan *s, struct str in)
 {
 	s->z.next_in = (Bytef *)(uintptr_t)in.p;
 	s->z.avail_in = (uInt)in.n;
@@ -130,7 +130,8 @@ static int read_gzip(struct scan *s, struct str in)
 		 * Output before an error counts: the result must not depend on the
 		 * pieces.
 		 */
-		r = read_tar(s, str_make((const char *)s->room, ROOM - s->z.avail_out));
+		r = scan_read_tar(
+			s, str_make((const char *)s->room, ROOM - s->z.avail_out));
 		if (r || s->state == SCAN_END)
 			return r;
 		if (z == Z_MEM_ERROR)
@@ -153,9 +154,9 @@ int scan_put(void *arg, struct str piece)
 		s->state = (unsigned char)piece.p[0] == 0x1f ? SCAN_GZIP : SCAN_PLAIN;
 	switch (s->state) {
 	case SCAN_PLAIN:
-		return read_tar(s, piece);
+		return scan_read_tar(s, piece);
 	case SCAN_GZIP:
-		return read_gzip(s, piece);
+		return scan_read_gzip(s, piece);
 	default:
 		return 0;
 	}

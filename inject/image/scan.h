@@ -20,7 +20,7 @@ struct scan {
 	struct untar untar;
 	unsigned char *room; /* the buffer for unpacked bytes */
 	struct buf memory;   /* owns room */
-	uint32_t shells;     /* bits: which of shells_ladder are there */
+	uint32_t shells;     /* bits: which of shells_paths are there */
 	bool openhands;      /* there is an /openhands */
 	bool others;         /* this layer has entries that od-runtime does not make */
 };
@@ -29,7 +29,7 @@ void scan_init(struct scan *s);
 void scan_free(struct scan *s);
 
 /* Must be called before the bytes of each layer. 0 or -ENOMEM. */
-int scan_layer(struct scan *s) MUST_USE;
+int scan_begin_layer(struct scan *s) MUST_USE;
 /*
  * Scans a piece of the layer; arg is a struct scan, so that this is the put of a sink. 0;
  * ERR_SYNTAX: it is neither gzip nor a supported tar archive, or it is too large;

@@ -29,7 +29,7 @@ int listen_file_read(const char *origin, const char *path, struct buf *text)
 		 * Allocates all space at once: a buffer that grows would leave copies of
 		 * a secret.
 		 */
-		char *room = buf_room(text, text->max - text->n);
+		char *room = buf_reserve(text, text->max - text->n);
 
 		n = room ? read(fd, room, text->max - text->n) : text->err;
 		if (n > 0)

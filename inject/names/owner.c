@@ -96,7 +96,7 @@ const char *owner_text(void)
 	if (start && space && boot[0] != '-')
 		snprintf(text, sizeof(text), "%s.%s.%llu.%ld.%llu.%lld", machine, boot,
 			(unsigned long long)space, (long)getpid(),
-			(unsigned long long)start, (long long)clock_today_s());
+			(unsigned long long)start, (long long)clock_unix_s());
 	return text;
 }
 
@@ -146,26 +146,26 @@ bool owner_is_label(struct str text)
 		(str_eq(text, STR(OWNER_UNKNOWN)) || owner_parse(text, &o) == 0);
 }
 
-enum owner_state owner_look(struct str text)
+enum owner_state owner_find_state(struct str text)
 {
 	struct owner it, self;
 
 	if (owner_parse(text, &it) || owner_parse(str_c(owner_text()), &self))
-		return OWNER_LIVES;
+		return OWNER_ALIVE;
 	if (str_eq(it.boot, self.boot))
-		return it.space == self.space && !owner_is_running(&it) ? OWNER_GONE
-									: OWNER_LIVES;
+		return it.space == self.space && !owner_is_running(&it) ? OWNER_ENDED
+									: OWNER_ALIVE;
 	if (str_eq(it.machine, STR("-")) || !str_eq(it.machine, self.machine))
-		return OWNER_LIVES;
-	return self.time > it.time + OLD_S ? OWNER_BEFORE : OWNER_LIVES;
+		return OWNER_ALIVE;
+	return self.time > it.time + OLD_S ? OWNER_REBOOTED : OWNER_ALIVE;
 }
 
-struct str owner_of_label(struct str label, struct str name)
+struct str owner_from_label(struct str label, struct str name)
 {
 	return str_eq(str_cut(&label, ' '), name) ? label : STR("");
 }
 
-struct str owner_of_name(struct str name)
+struct str owner_from_name(struct str name)
 {
 	(void)str_cut(&name, '.');
 	return name;

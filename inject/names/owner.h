@@ -31,20 +31,20 @@ void owner_label(const char *name, char out[OWNER_LABEL_MAX]);
 bool owner_is_label(struct str text);
 
 /*
- * Compares the process in an owner's text with this machine. OWNER_GONE: it ran in this
- * boot and has ended; OWNER_BEFORE: it ran here before a boot, an hour ago or more. A
+ * Compares the process in an owner's text with this machine. OWNER_ENDED: it ran in this
+ * boot and has ended; OWNER_REBOOTED: it ran here before a boot, an hour ago or more. A
  * process of another machine or namespace, and invalid text, may live. The hour is needed
  * because copies of a virtual machine may share their machine id.
  */
-enum owner_state { OWNER_LIVES, OWNER_GONE, OWNER_BEFORE };
-enum owner_state owner_look(struct str text);
+enum owner_state { OWNER_ALIVE, OWNER_ENDED, OWNER_REBOOTED };
+enum owner_state owner_find_state(struct str text);
 
 /*
  * The owner's text in a label of the object called name; empty if the label is that of
  * another object, from which it was inherited through an image.
  */
-struct str owner_of_label(struct str label, struct str name);
+struct str owner_from_label(struct str label, struct str name);
 /* The owner's text in a name of the form "NAME.TEXT". */
-struct str owner_of_name(struct str name);
+struct str owner_from_name(struct str name);
 
 #endif

@@ -2,20 +2,20 @@
 
 #include <ctype.h>
 
-static bool is_lower_alnum(char c)
+static bool ref_is_lower_alnum(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-static bool is_alnum(char c)
+static bool ref_is_alnum(char c)
 {
-	return is_lower_alnum(c) || (c >= 'A' && c <= 'Z');
+	return ref_is_lower_alnum(c) || (c >= 'A' && c <= 'Z');
 }
 
-static bool all_hex(struct str s)
+static bool ref_is_hex(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
-		if (!is_lower_alnum(s.p[i]) || s.p[i] > 'f')
+		if (!ref_is_lower_alnum(s.p[i]) || s.p[i] > 'f')
 			return false;
 	return s.n > 0;
 }
@@ -24,14 +24,14 @@ bool ref_is_id(struct str text)
 {
 	if (str_starts(text, STR("sha256:")))
 		text = str_skip(text, 7);
-	return text.n == 64 && all_hex(text);
+	return text.n == 64 && ref_is_hex(text);
 }
 
 /*
  * Whether s is a separator in a path component: one '.', one or two '_', any number of
  * '-'.
  */
-static bool is_separator(struct str s)
+static bool ref_is_separator(struct str s)
 {
 	if (str_eq(s, STR(".")) || str_eq(s, STR("_")) || str_eq(s, STR("__")))
 		return true;
@@ -41,36 +41,36 @@ static bool is_separator(struct str s)
 	return s.n > 0;
 }
 
-static bool is_component(struct str s)
+static bool ref_is_component(struct str s)
 {
 	size_t i = 0;
 
-	if (!s.n || !is_lower_alnum(s.p[0]) || !is_lower_alnum(s.p[s.n - 1]))
+	if (!s.n || !ref_is_lower_alnum(s.p[0]) || !ref_is_lower_alnum(s.p[s.n - 1]))
 		return false;
 	while (i < s.n) {
 		size_t from;
 
-		while (i < s.n && is_lower_alnum(s.p[i]))
+		while (i < s.n && ref_is_lower_alnum(s.p[i]))
 			i++;
 		from = i;
-		while (i < s.n && !is_lower_alnum(s.p[i]))
+		while (i < s.n && !ref_is_lower_alnum(s.p[i]))
 			i++;
-		if (i > from && !is_separator(str_make(s.p + from, i - from)))
+		if (i > from && !ref_is_separator(str_make(s.p + from, i - from)))
 			return false;
 	}
 	return true;
 }
 
-static bool is_path(struct str s)
+static bool ref_is_path(struct str s)
 {
 	do {
-		if (!is_component(str_cut(&s, '/')))
+		if (!ref_is_component(str_cut(&s, '/')))
 			return false;
 	} while (s.n);
 	return true;
 }
 
-static bool is_host(struct str s)
+static bool ref_is_host(struct str s)
 {
 	if (s.n > 2 && s.p[0] == '[' && s.p[s.n - 1] == ']') {
 		for (size_t i = 1; i < s.n - 1; i++)
@@ -81,16 +81,17 @@ static bool is_host(struct str s)
 	do {
 		struct str label = str_cut(&s, '.');
 
-		if (!label.n || !is_alnum(label.p[0]) || !is_alnum(label.p[label.n - 1]))
+		if (!label.n || !ref_is_alnum(label.p[0]) ||
+			!ref_is_alnum(label.p[label.n - 1]))
 			return false;
 		for (size_t i = 0; i < label.n; i++)
-			if (!is_alnum(label.p[i]) && label.p[i] != '-')
+			if (!ref_is_alnum(label.p[i]) && label.p[i] != '-')
 				return false;
 	} while (s.n);
 	return true;
 }
 
-static size_t find_last(struct str s, char c)
+static size_t ref_find_last(struct str s, char c)
 {
 	for (size_t i = s.n; i > 0; i--)
 		if (s.p[i - 1] == c)
@@ -98,9 +99,9 @@ static size_t find_last(struct str s, char c)
 	return s.n;
 }
 
-static bool is_domain(struct str s)
+static bool ref_is_domain(struct str s)
 {
-	size_t colon = find_last(s, ':');
+	size_t colon = ref_find_last(s, ':');
 	uint64_t port;
 
 	/* In "[::1]" the last colon starts no port. */
@@ -109,33 +110,33 @@ static bool is_domain(struct str s)
 			return false;
 		s.n = colon;
 	}
-	return s.n && s.p[s.n - 1] != '.' && is_host(s);
+	return s.n && s.p[s.n - 1] != '.' && ref_is_host(s);
 }
 
-static bool is_tag(struct str s)
+static bool ref_is_tag(struct str s)
 {
-	if (!s.n || s.n > REF_TAG_MAX || !(is_alnum(s.p[0]) || s.p[0] == '_'))
+	if (!s.n || s.n > REF_TAG_MAX || !(ref_is_alnum(s.p[0]) || s.p[0] == '_'))
 		return false;
 	for (size_t i = 0; i < s.n; i++)
-		if (!is_alnum(s.p[i]) && !memchr("_.-", s.p[i], 3))
+		if (!ref_is_alnum(s.p[i]) && !memchr("_.-", s.p[i], 3))
 			return false;
 	return true;
 }
 
-static bool is_digest(struct str s)
+static bool ref_is_digest(struct str s)
 {
 	struct str algorithm = str_cut(&s, ':');
 
-	if (!algorithm.n || !is_alnum(algorithm.p[0]) || s.n < 32 || !all_hex(s))
+	if (!algorithm.n || !ref_is_alnum(algorithm.p[0]) || s.n < 32 || !ref_is_hex(s))
 		return false;
 	for (size_t i = 0; i < algorithm.n; i++)
-		if (!is_alnum(algorithm.p[i]) && !memchr("+._-", algorithm.p[i], 4))
+		if (!ref_is_alnum(algorithm.p[i]) && !memchr("+._-", algorithm.p[i], 4))
 			return false;
 	return !str_eq(algorithm, STR("sha256")) || s.n == 64;
 }
 
 /* The first part is a domain if no path component could look like it. */
-static bool looks_like_domain(struct str s)
+static bool ref_is_like_domain(struct str s)
 {
 	if (str_eq(s, STR("localhost")))
 		return true;
@@ -145,7 +146,7 @@ static bool looks_like_domain(struct str s)
 	return false;
 }
 
-static const char *split(struct ref *r, struct str rest)
+static const char *ref_split_name(struct ref *r, struct str rest)
 {
 	size_t at = str_find_byte(rest, '@');
 	size_t slash, colon;
@@ -153,29 +154,29 @@ static const char *split(struct ref *r, struct str rest)
 	if (at < rest.n) {
 		r->digest = str_skip(rest, at + 1);
 		rest.n = at;
-		if (!is_digest(r->digest))
+		if (!ref_is_digest(r->digest))
 			return "what follows the @ is no digest";
 	}
 	/* A colon before the last slash belongs to a port. */
-	slash = find_last(rest, '/');
-	colon = find_last(rest, ':');
+	slash = ref_find_last(rest, '/');
+	colon = ref_find_last(rest, ':');
 	if (colon < rest.n && (slash == rest.n || colon > slash)) {
 		r->tag = str_skip(rest, colon + 1);
 		rest.n = colon;
-		if (!is_tag(r->tag))
+		if (!ref_is_tag(r->tag))
 			return "what follows the last : is no tag";
 	}
 	if (rest.n > REF_NAME_MAX)
 		return "the name has more than 255 characters";
 	slash = str_find_byte(rest, '/');
-	if (slash < rest.n && looks_like_domain(str_make(rest.p, slash))) {
+	if (slash < rest.n && ref_is_like_domain(str_make(rest.p, slash))) {
 		r->domain = str_make(rest.p, slash);
 		rest = str_skip(rest, slash + 1);
-		if (!is_domain(r->domain))
+		if (!ref_is_domain(r->domain))
 			return "the part before the first / is no registry host";
 	}
 	r->path = rest;
-	if (str_ends(rest, STR("/")) || !is_path(rest))
+	if (str_ends(rest, STR("/")) || !ref_is_path(rest))
 		return "names consist of a-z, 0-9 and single separators . _ - /";
 	return NULL;
 }
@@ -189,7 +190,7 @@ int ref_parse(struct ref *r, struct str text, const char **why)
 		*r = (struct ref){.is_id = true, .digest = text};
 		return 0;
 	}
-	words = text.n > REF_MAX ? "it is too long" : split(&got, text);
+	words = text.n > REF_MAX ? "it is too long" : ref_split_name(&got, text);
 	if (words) {
 		*why = words;
 		return ERR_SYNTAX;
@@ -198,7 +199,7 @@ int ref_parse(struct ref *r, struct str text, const char **why)
 	return 0;
 }
 
-void ref_canonical(const struct ref *r, struct buf *out)
+void ref_write_canonical(const struct ref *r, struct buf *out)
 {
 	struct str domain = r->domain;
 
@@ -227,11 +228,11 @@ void ref_canonical(const struct ref *r, struct buf *out)
 	}
 }
 
-void ref_full(struct str text, struct buf *out)
+void ref_canonicalize(struct str text, struct buf *out)
 {
 	const char *why;
 	struct ref ref;
 
 	if (ref_parse(&ref, text, &why) == 0)
-		ref_canonical(&ref, out);
+		ref_write_canonical(&ref, out);
 }

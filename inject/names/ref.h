@@ -26,10 +26,10 @@ int ref_parse(struct ref *r, struct str text, const char **why) MUST_USE;
  * Appends the canonical form, which is equal for all spellings: always with the domain,
  * "library/" for short names of docker.io, ":latest" if there is neither tag nor digest.
  */
-void ref_canonical(const struct ref *r, struct buf *out);
+void ref_write_canonical(const struct ref *r, struct buf *out);
 
 /* Appends the canonical form of text; nothing if text is no reference. */
-void ref_full(struct str text, struct buf *out);
+void ref_canonicalize(struct str text, struct buf *out);
 
 /* 64 lower-case hexadecimal digits, with "sha256:" in front or not. */
 bool ref_is_id(struct str text);

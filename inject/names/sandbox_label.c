@@ -52,7 +52,7 @@ static const struct {
 } rows[SANDBOX_LABELS] = {
 	[SANDBOX_LABEL_MARK] = {"od.sandbox", sandbox_label_is_one},
 	[SANDBOX_LABEL_IMAGE] = {"od.sandbox.image", sandbox_label_is_image},
-	[SANDBOX_LABEL_VIA] = {"od.sandbox.via", sandbox_label_is_word},
+	[SANDBOX_LABEL_METHOD] = {"od.sandbox.via", sandbox_label_is_word},
 	[SANDBOX_LABEL_PORT] = {"od.sandbox.port", sandbox_label_is_port},
 	[SANDBOX_LABEL_OVERLAY] = {"od.sandbox.overlay", sandbox_label_is_overlay},
 	[SANDBOX_LABEL_NAME] = {"od.sandbox.name", state_is_name},
@@ -75,28 +75,29 @@ void sandbox_label_write_all(const struct str values[SANDBOX_LABELS], struct jw 
 }
 
 static struct str sandbox_label_find(
-	struct doc *d, struct json_val labels, enum sandbox_label which)
+	struct json_doc *d, struct json_val labels, enum sandbox_label which)
 {
-	return doc_str(d, json_get(labels, rows[which].name));
+	return json_doc_str(d, json_get(labels, rows[which].name));
 }
 
 struct str sandbox_label_read(
-	struct doc *d, struct json_val labels, enum sandbox_label which)
+	struct json_doc *d, struct json_val labels, enum sandbox_label which)
 {
 	struct str value = sandbox_label_find(d, labels, which);
 
 	return rows[which].is_valid(value) ? value : (struct str){0};
 }
 
-bool sandbox_label_is_set(struct doc *d, struct json_val labels, enum sandbox_label which)
+bool sandbox_label_is_set(
+	struct json_doc *d, struct json_val labels, enum sandbox_label which)
 {
 	return sandbox_label_is_one(sandbox_label_find(d, labels, which));
 }
 
-struct str sandbox_label_owner(
-	struct doc *d, struct json_val labels, enum sandbox_label which, struct str name)
+struct str sandbox_label_owner(struct json_doc *d, struct json_val labels,
+	enum sandbox_label which, struct str name)
 {
-	return owner_of_label(sandbox_label_read(d, labels, which), name);
+	return owner_from_label(sandbox_label_read(d, labels, which), name);
 }
 
 bool sandbox_label_is_reserved(struct str name, enum sandbox_label *which)

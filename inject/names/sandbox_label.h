@@ -7,7 +7,7 @@
 #define INJECT_NAMES_SANDBOX_LABEL_H
 
 #include "base/jw.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 
 /* The prefix of the names of overlay volumes. */
 #define SANDBOX_OVERLAY_PREFIX "od-overlay-"
@@ -15,7 +15,7 @@
 enum sandbox_label {
 	SANDBOX_LABEL_MARK,    /* "1": a sandbox */
 	SANDBOX_LABEL_IMAGE,   /* the name of its image, as the user typed it */
-	SANDBOX_LABEL_VIA,     /* the injection method */
+	SANDBOX_LABEL_METHOD,  /* the injection method */
 	SANDBOX_LABEL_PORT,    /* its port in the host's network */
 	SANDBOX_LABEL_OVERLAY, /* its overlay volume; on that volume: "1" */
 	SANDBOX_LABEL_NAME,    /* on an overlay volume: the name of its sandbox */
@@ -32,14 +32,14 @@ void sandbox_label_write_all(const struct str values[SANDBOX_LABELS], struct jw 
 
 /* The value in labels, an object of d; empty if it is absent or not valid. */
 struct str sandbox_label_read(
-	struct doc *d, struct json_val labels, enum sandbox_label which);
+	struct json_doc *d, struct json_val labels, enum sandbox_label which);
 
 /*
  * The owner's text (owner.h) in SANDBOX_LABEL_OWNER or _BOUND of the object name; empty
  * if the label is absent, not valid, or names another object.
  */
-struct str sandbox_label_owner(
-	struct doc *d, struct json_val labels, enum sandbox_label which, struct str name);
+struct str sandbox_label_owner(struct json_doc *d, struct json_val labels,
+	enum sandbox_label which, struct str name);
 
 /*
  * Whether name begins with "od.", the reserved prefix of od-runtime's labels. *which is
@@ -52,6 +52,6 @@ bool sandbox_label_is_overlay(struct str name);
 
 /* Whether the volume or container with these labels has the value "1" in the label. */
 bool sandbox_label_is_set(
-	struct doc *d, struct json_val labels, enum sandbox_label which);
+	struct json_doc *d, struct json_val labels, enum sandbox_label which);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/fd.h"
 #include "base/jw.h"
 #include "inject/console/out.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 #include "limits.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ bool state_is_name(struct str name)
 	return true;
 }
 
-static int folder_path(char *path, size_t room)
+static int state_folder_path(char *path, size_t room)
 {
 	static const struct {
 		const char *variable, *below;
@@ -53,7 +53,7 @@ static int folder_path(char *path, size_t room)
 }
 
 /* Creates the missing folders of path, each with mode 0700. */
-static int make_folders(char *path)
+static int state_make_folders(char *path)
 {
 	for (char *p = strchr(path + 1, '/');; p = strchr(p + 1, '/')) {
 		int r;
@@ -68,7 +68,7 @@ static int make_folders(char *path)
 	}
 }
 
-static int check_folder(int fd)
+static int state_check_folder(int fd)
 {
 	struct stat st;
 
@@ -78,24 +78,24 @@ static int check_folder(int fd)
 }
 
 /* Opens the folder: its fd, -ENOENT (only without make), or FAIL_*. */
-static int open_folder(bool make)
+static int state_open_folder(bool make)
 {
 	char path[FILE_PATH_MAX] = "";
-	int r = folder_path(path, sizeof(path));
+	int r = state_folder_path(path, sizeof(path));
 	int fd;
 
 	if (r)
 		return out_fail("set OD_STATE_DIR to a folder of your own",
 			"no place for the keys of sandboxes: HOME is not set");
 	if (make)
-		r = make_folders(path);
+		r = state_make_folders(path);
 	fd = r ? r : fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (fd == -ENOENT && !make)
 		return fd;
 	if (fd < 0)
 		return out_fail("make it writable, or set OD_STATE_DIR to another folder",
 			"cannot use the state folder %s: %s", path, err_text(fd));
-	if (check_folder(fd)) {
+	if (state_check_folder(fd)) {
 		fd_close(&fd);
 		return out_fail("chmod 700 it, or set OD_STATE_DIR to another folder",
 			"the state folder %s is open to other users", path);
@@ -107,24 +107,24 @@ static int open_folder(bool make)
 static int state_open_folder_quietly(void)
 {
 	char path[FILE_PATH_MAX] = "";
-	int r = folder_path(path, sizeof(path));
+	int r = state_folder_path(path, sizeof(path));
 	int fd = r ? r : fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
-	if (fd >= 0 && check_folder(fd)) {
+	if (fd >= 0 && state_check_folder(fd)) {
 		fd_close(&fd);
 		return -EPERM;
 	}
 	return fd;
 }
 
-static int file_name(const char *name, char *out, size_t room)
+static int state_file_name(const char *name, char *out, size_t room)
 {
 	int n = snprintf(out, room, "%s.json", name);
 
 	return n < 0 || (size_t)n >= room ? -ENAMETOOLONG : 0;
 }
 
-static int write_file(int dir, const char *name, struct str text)
+static int state_write_file(int dir, const char *name, struct str text)
 {
 	char temp[] = ".0123456789abcdef";
 	uint8_t random[8];
@@ -154,7 +154,7 @@ int state_make_key(struct state *s, char hash[SHA256_HEX + 1])
 	if (r)
 		return r;
 	hex_encode(random, sizeof(random), s->key);
-	sha256_of(str_c(s->key), digest);
+	sha256_compute(str_c(s->key), digest);
 	hex_encode(digest, sizeof(digest), hash);
 	explicit_bzero(random, sizeof(random));
 	return 0;
@@ -165,7 +165,7 @@ int state_save(const struct state *s)
 	struct buf text = BUF_SECRET(INJECT_STATE_MAX);
 	char name[STATE_NAME_MAX + 8], pin[SHA256_HEX + 1] = "";
 	struct jw w;
-	int dir = open_folder(true);
+	int dir = state_open_folder(true);
 	int r;
 
 	if (dir < 0)
@@ -194,9 +194,9 @@ int state_save(const struct state *s)
 	}
 	jw_end(&w);
 	buf_putc(&text, '\n');
-	r = text.err ? text.err : file_name(s->name, name, sizeof(name));
+	r = text.err ? text.err : state_file_name(s->name, name, sizeof(name));
 	if (!r)
-		r = write_file(dir, name, buf_view(&text));
+		r = state_write_file(dir, name, buf_view(&text));
 	fd_close(&dir);
 	buf_free(&text);
 	if (r)
@@ -205,7 +205,7 @@ int state_save(const struct state *s)
 	return 0;
 }
 
-static int take(char *out, size_t room, struct str s)
+static int state_copy_text(char *out, size_t room, struct str s)
 {
 	if (s.n >= room || (s.n && memchr(s.p, '\0', s.n)))
 		return ERR_SYNTAX;
@@ -215,7 +215,7 @@ static int take(char *out, size_t room, struct str s)
 	return 0;
 }
 
-static int parse(struct str text, const char *name, struct state *s)
+static int state_parse(struct str text, const char *name, struct state *s)
 {
 	struct state got = {0};
 	const struct {
@@ -232,34 +232,34 @@ static int parse(struct str text, const char *name, struct state *s)
 	struct json_val tls;
 	struct str pin;
 	int64_t port;
-	struct doc d;
-	int r = doc_parse(&d, text);
+	struct json_doc d;
+	int r = json_doc_parse(&d, text);
 
 	if (r)
 		return r;
-	r = take(got.name, sizeof(got.name), str_c(name));
+	r = state_copy_text(got.name, sizeof(got.name), str_c(name));
 	for (size_t i = 0; i < ARRAY_LEN(rows) && !r; i++)
-		r = take(rows[i].out, rows[i].room,
-			doc_str(&d, json_get(doc_root(&d), rows[i].member)));
-	tls = json_get(doc_root(&d), "tls");
-	pin = doc_str(&d, tls);
+		r = state_copy_text(rows[i].out, rows[i].room,
+			json_doc_str(&d, json_get(json_doc_root(&d), rows[i].member)));
+	tls = json_get(json_doc_root(&d), "tls");
+	pin = json_doc_str(&d, tls);
 	got.tls = json_type(tls) == JSON_STRING;
 	got.pinned = pin.n > 0;
 	if (!r && got.pinned)
 		r = hex_decode(pin, got.pin, sizeof(got.pin));
-	port = doc_int(json_get(doc_root(&d), "port"), 0);
+	port = json_doc_int(json_get(json_doc_root(&d), "port"), 0);
 	got.port = port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
 	if (!r)
 		r = hex_decode(str_c(got.key), key, sizeof(key));
 	if (!r)
 		*s = got;
 	explicit_bzero(key, sizeof(key));
-	state_forget(&got);
-	doc_free(&d);
+	state_wipe_key(&got);
+	json_doc_free(&d);
 	return r;
 }
 
-static int read_file(int dir, const char *name, char *text, size_t room, size_t *n)
+static int state_read_file(int dir, const char *name, char *text, size_t room, size_t *n)
 {
 	int fd = fd_openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 	ssize_t got;
@@ -280,12 +280,12 @@ static int state_read(int dir, const char *name, struct state *s)
 {
 	char text[1024], file[STATE_NAME_MAX + 8];
 	size_t n = 0;
-	int r = file_name(name, file, sizeof(file));
+	int r = state_file_name(name, file, sizeof(file));
 
 	if (!r)
-		r = read_file(dir, file, text, sizeof(text), &n);
+		r = state_read_file(dir, file, text, sizeof(text), &n);
 	if (!r)
-		r = parse(str_make(text, n), name, s);
+		r = state_parse(str_make(text, n), name, s);
 	explicit_bzero(text, sizeof(text));
 	return r;
 }
@@ -305,7 +305,7 @@ bool state_find(struct str name, struct str id, struct state *s)
 	r = state_read(dir, own, s);
 	fd_close(&dir);
 	if (!r && !str_eq(id, str_c(s->id))) {
-		state_forget(s);
+		state_wipe_key(s);
 		r = 1;
 	}
 	return r == 0;
@@ -328,7 +328,7 @@ static int state_visit(
 	snprintf(own, sizeof(own), "%.*s", STR_ARG(name));
 	if (state_read(dir, own, &s) == 0) {
 		r = fn(arg, &s);
-		state_forget(&s);
+		state_wipe_key(&s);
 	}
 	return r;
 }
@@ -351,7 +351,7 @@ int state_each(int (*fn)(void *arg, const struct state *s), void *arg)
 
 int state_path(const char *name, char *path, size_t room)
 {
-	int n, r = folder_path(path, room);
+	int n, r = state_folder_path(path, room);
 	size_t at;
 
 	if (r)
@@ -363,7 +363,7 @@ int state_path(const char *name, char *path, size_t room)
 
 int state_load(const char *name, struct state *s)
 {
-	int dir = open_folder(false), r;
+	int dir = state_open_folder(false), r;
 
 	if (dir < 0)
 		return dir;
@@ -380,16 +380,16 @@ void state_remove(const char *name)
 	char file[STATE_NAME_MAX + 8];
 	int dir;
 
-	if (file_name(name, file, sizeof(file)))
+	if (state_file_name(name, file, sizeof(file)))
 		return;
-	dir = open_folder(false);
+	dir = state_open_folder(false);
 	if (dir < 0)
 		return;
 	unlinkat(dir, file, 0);
 	fd_close(&dir);
 }
 
-void state_forget(struct state *s)
+void state_wipe_key(struct state *s)
 {
 	explicit_bzero(s->key, sizeof(s->key));
 }

@@ -45,7 +45,7 @@ int state_load(const char *name, struct state *s) MUST_USE;
 
 /*
  * As state_load, without a message. True if the state is of the container with this id:
- * then the caller calls state_forget.
+ * then the caller calls state_wipe_key.
  */
 bool state_find(struct str name, struct str id, struct state *s) MUST_USE;
 
@@ -62,6 +62,6 @@ int state_path(const char *name, char *path, size_t room) MUST_USE;
 void state_remove(const char *name);
 
 /* Overwrites the key in memory. */
-void state_forget(struct state *s);
+void state_wipe_key(struct state *s);
 
 #endif

@@ -42,11 +42,11 @@ struct tag_inputs {
  * "oh_v{VERSION}_{base}"; the lock tag on everything below the client,
  * "oh_v{VERSION}_{lock}"; the source tag on everything, "oh_v{VERSION}_{lock}_{source}".
  */
-void tag_versioned(const struct tag_inputs *in, struct buf *out);
-void tag_lock(const struct tag_inputs *in, struct buf *out);
-void tag_source(const struct tag_inputs *in, struct buf *out);
+void tag_write_versioned(const struct tag_inputs *in, struct buf *out);
+void tag_write_lock(const struct tag_inputs *in, struct buf *out);
+void tag_write_source(const struct tag_inputs *in, struct buf *out);
 
 /* Appends the former form of the versioned tag, "od_v{VERSION}_image_{repo}__{tag}". */
-void tag_legacy(const struct tag_inputs *in, struct buf *out);
+void tag_write_legacy(const struct tag_inputs *in, struct buf *out);
 
 #endif

@@ -2,7 +2,7 @@
 #include "inject/options/manual.h"
 
 /* Writes text for single quotes of bash and zsh, and escapes the given characters. */
-static void quote(struct buf *out, const char *text, const char *escaped)
+static void complete_quote(struct buf *out, const char *text, const char *escaped)
 {
 	for (; *text; text++) {
 		if (*text == '\'')
@@ -14,19 +14,19 @@ static void quote(struct buf *out, const char *text, const char *escaped)
 	}
 }
 
-static bool applies(const struct option *o, const struct command *c)
+static bool complete_has_option(const struct option *o, const struct command *c)
 {
 	return o->commands & c->bit;
 }
 
-static void command_names(struct buf *out, const char *separator)
+static void complete_write_names(struct buf *out, const char *separator)
 {
 	for (const struct command *c = commands; c->name; c++)
 		buf_fmt(out, "%s%s", c == commands ? "" : separator, c->name);
 }
 
 /* The command that lists the possible operands, in any shell; NULL for none. */
-static const char *operands_of(const struct command *c)
+static const char *complete_find_operands(const struct command *c)
 {
 	switch (c->subject) {
 	case SUBJECT_SANDBOX:
@@ -44,7 +44,7 @@ static const char *operands_of(const struct command *c)
 
 /* --- bash ----------------------------------------------------------------------- */
 
-static void bash_value(const struct option *o, struct buf *out)
+static void complete_bash_value(const struct option *o, struct buf *out)
 {
 	buf_fmt(out, "\t\t--%s", o->name);
 	if (o->letter)
@@ -62,18 +62,18 @@ static void bash_value(const struct option *o, struct buf *out)
 	}
 }
 
-static void bash_command(const struct command *c, struct buf *out)
+static void complete_bash_command(const struct command *c, struct buf *out)
 {
 	const struct option *o;
-	const char *operands = operands_of(c);
+	const char *operands = complete_find_operands(c);
 
 	buf_fmt(out, "\t%s)\n\t\tcase $prev in\n", c->name);
-	for (size_t i = 0; (o = options_row(i)); i++)
-		if (applies(o, c) && o->value)
-			bash_value(o, out);
+	for (size_t i = 0; (o = options_get_row(i)); i++)
+		if (complete_has_option(o, c) && o->value)
+			complete_bash_value(o, out);
 	buf_puts(out, "\t\tesac\n\t\t[[ $cur == -* ]] && words='");
-	for (size_t i = 0; (o = options_row(i)); i++)
-		if (applies(o, c))
+	for (size_t i = 0; (o = options_get_row(i)); i++)
+		if (complete_has_option(o, c))
 			buf_fmt(out, "%s--%s", i ? " " : "", o->name);
 	buf_puts(out, "'\n");
 	if (operands)
@@ -86,7 +86,7 @@ static void bash_command(const struct command *c, struct buf *out)
 }
 
 /* bash splits at "=": "--pull=" comes as three words. */
-static void bash(struct buf *out)
+static void complete_write_bash(struct buf *out)
 {
 	buf_puts(out,
 		"# bash completion for od-runtime, made by \"od-runtime completion "
@@ -99,15 +99,15 @@ static void bash(struct buf *out)
 		"then\n\t\tprev=${COMP_WORDS[COMP_CWORD-2]}\n\tfi\n"
 		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 		"\t\tcase ${COMP_WORDS[i]} in\n\t\t--) return ;;\n\t\t");
-	command_names(out, "|");
+	complete_write_names(out, "|");
 	buf_puts(out,
 		") command=${COMP_WORDS[i]}; break ;;\n"
 		"\t\tesac\n\tdone\n"
 		"\tcase $command in\n\t'') words='");
-	command_names(out, " ");
+	complete_write_names(out, " ");
 	buf_puts(out, "' ;;\n");
 	for (const struct command *c = commands; c->name; c++)
-		bash_command(c, out);
+		complete_bash_command(c, out);
 	buf_puts(out,
 		"\tesac\n"
 		"\tCOMPREPLY+=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -116,7 +116,7 @@ static void bash(struct buf *out)
 
 /* --- zsh ------------------------------------------------------------------------ */
 
-static void zsh_option(const struct option *o, struct buf *out)
+static void complete_zsh_option(const struct option *o, struct buf *out)
 {
 	const char *star = o->kind == OPTION_LIST ? "*" : "";
 
@@ -127,11 +127,11 @@ static void zsh_option(const struct option *o, struct buf *out)
 		else
 			buf_fmt(out, "%s--%s%s", star, o->name, o->value ? "=" : "");
 		buf_putc(out, '[');
-		quote(out, o->help, "[]:\\");
+		complete_quote(out, o->help, "[]:\\");
 		buf_putc(out, ']');
 		if (o->value) {
-			buf_puts(out, o->bare ? "::" : ":");
-			quote(out, o->value, "[]:\\");
+			buf_puts(out, o->default_choice ? "::" : ":");
+			complete_quote(out, o->value, "[]:\\");
 			buf_putc(out, ':');
 		}
 		if (o->choices) {
@@ -146,15 +146,15 @@ static void zsh_option(const struct option *o, struct buf *out)
 	}
 }
 
-static void zsh_command(const struct command *c, struct buf *out)
+static void complete_zsh_command(const struct command *c, struct buf *out)
 {
 	const struct option *o;
-	const char *operands = operands_of(c);
+	const char *operands = complete_find_operands(c);
 
 	buf_fmt(out, "\t%s)\n\t\t_arguments -s", c->name);
-	for (size_t i = 0; (o = options_row(i)); i++)
-		if (applies(o, c))
-			zsh_option(o, out);
+	for (size_t i = 0; (o = options_get_row(i)); i++)
+		if (complete_has_option(o, c))
+			complete_zsh_option(o, out);
 	if (c->subject == SUBJECT_COPY)
 		buf_fmt(out, " \\\n\t\t\t'*:path:{ compadd -S \"\" -- $(%s); _files }'",
 			operands);
@@ -163,7 +163,7 @@ static void zsh_command(const struct command *c, struct buf *out)
 	buf_puts(out, "\n\t\t;;\n");
 }
 
-static void zsh(struct buf *out)
+static void complete_write_zsh(struct buf *out)
 {
 	buf_puts(out,
 		"#compdef od-runtime\n"
@@ -174,7 +174,7 @@ static void zsh(struct buf *out)
 		"\tif [[ $state == command ]]; then\n\t\tlocal -a subcommands=(\n");
 	for (const struct command *c = commands; c->name; c++) {
 		buf_fmt(out, "\t\t\t'%s:", c->name);
-		quote(out, c->help, ":\\");
+		complete_quote(out, c->help, ":\\");
 		buf_puts(out, "'\n");
 	}
 	buf_puts(out,
@@ -182,7 +182,7 @@ static void zsh(struct buf *out)
 		"$words[1] "
 		"in\n");
 	for (const struct command *c = commands; c->name; c++)
-		zsh_command(c, out);
+		complete_zsh_command(c, out);
 	buf_puts(out,
 		"\tesac\n}\n"
 		"if [[ $funcstack[1] == _od-runtime ]]; then\n\t_od-runtime \"$@\"\n"
@@ -191,7 +191,7 @@ static void zsh(struct buf *out)
 
 /* --- fish ----------------------------------------------------------------------- */
 
-static void fish_quote(struct buf *out, const char *text)
+static void complete_fish_quote(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\'' || *text == '\\')
@@ -200,7 +200,8 @@ static void fish_quote(struct buf *out, const char *text)
 	}
 }
 
-static void fish_option(const struct option *o, const struct command *c, struct buf *out)
+static void complete_fish_option(
+	const struct option *o, const struct command *c, struct buf *out)
 {
 	buf_fmt(out, "complete -c od-runtime -n '__fish_seen_subcommand_from %s' -l %s",
 		c->name, o->name);
@@ -215,11 +216,11 @@ static void fish_option(const struct option *o, const struct command *c, struct 
 		buf_puts(out, o->offer == OFFER_FILES ? " -r -F" : " -x");
 	}
 	buf_puts(out, " -d '");
-	fish_quote(out, o->help);
+	complete_fish_quote(out, o->help);
 	buf_puts(out, "'\n");
 }
 
-static void fish(struct buf *out)
+static void complete_write_fish(struct buf *out)
 {
 	const struct option *o;
 
@@ -228,11 +229,11 @@ static void fish(struct buf *out)
 		"fish\"\n"
 		"complete -c od-runtime -f\n");
 	for (const struct command *c = commands; c->name; c++) {
-		const char *operands = operands_of(c);
+		const char *operands = complete_find_operands(c);
 
 		buf_fmt(out, "complete -c od-runtime -n __fish_use_subcommand -a %s -d '",
 			c->name);
-		fish_quote(out, c->help);
+		complete_fish_quote(out, c->help);
 		buf_puts(out, "'\n");
 		if (operands)
 			buf_fmt(out,
@@ -244,9 +245,9 @@ static void fish(struct buf *out)
 				"complete -c od-runtime -n '__fish_seen_subcommand_from "
 				"%s' -F\n",
 				c->name);
-		for (size_t i = 0; (o = options_row(i)); i++)
-			if (applies(o, c))
-				fish_option(o, c, out);
+		for (size_t i = 0; (o = options_get_row(i)); i++)
+			if (complete_has_option(o, c))
+				complete_fish_option(o, c, out);
 	}
 }
 
@@ -255,7 +256,8 @@ int complete_write(const char *shell, struct buf *out)
 	static const struct {
 		const char *name;
 		void (*write)(struct buf *out);
-	} shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+	} shells[] = {{"bash", complete_write_bash}, {"zsh", complete_write_zsh},
+		{"fish", complete_write_fish}};
 
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
 		if (strcmp(shells[i].name, shell) != 0)

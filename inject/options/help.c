@@ -6,14 +6,14 @@
 
 enum { HELP_COLUMN = 28, HELP_COLUMNS = 79 };
 
-static void pad(struct buf *out, size_t *at, size_t column)
+static void help_pad_column(struct buf *out, size_t *at, size_t column)
 {
 	for (; *at < column; (*at)++)
 		buf_putc(out, ' ');
 }
 
 /* Writes the text in lines of at most HELP_COLUMNS; at is the current column. */
-static void put_wrapped(struct str text, size_t at, struct buf *out)
+static void help_wrap_text(struct str text, size_t at, struct buf *out)
 {
 	bool begun = at < HELP_COLUMN;
 
@@ -29,7 +29,7 @@ static void put_wrapped(struct str text, size_t at, struct buf *out)
 			buf_putc(out, ' ');
 			at++;
 		}
-		pad(out, &at, HELP_COLUMN);
+		help_pad_column(out, &at, HELP_COLUMN);
 		buf_str(out, word);
 		at += word.n;
 	}
@@ -40,14 +40,14 @@ static void help_options(struct buf *b, uint64_t bit, bool shared)
 {
 	const struct option *o;
 
-	for (size_t i = 0; (o = options_row(i)); i++) {
+	for (size_t i = 0; (o = options_get_row(i)); i++) {
 		size_t from = b->n;
 
 		if (!(o->commands & bit) || (o->commands == FOR_ALL) != shared)
 			continue;
 		buf_puts(b, "  ");
-		manual_option(o, b);
-		put_wrapped(str_c(o->help), b->n - from, b);
+		manual_write_option(o, b);
+		help_wrap_text(str_c(o->help), b->n - from, b);
 	}
 }
 
@@ -58,7 +58,7 @@ static void help_rows(struct buf *b, const char *title, const struct manual_row 
 		size_t from = b->n;
 
 		buf_fmt(b, "  %s", row->name);
-		put_wrapped(str_c(row->text), b->n - from, b);
+		help_wrap_text(str_c(row->text), b->n - from, b);
 	}
 }
 
@@ -76,7 +76,7 @@ static void help_all(struct buf *b)
 	help_rows(b, "Exit codes", manual_exits);
 }
 
-int options_help(const struct command *c)
+int options_print_help(const struct command *c)
 {
 	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
 	int r;
@@ -89,7 +89,7 @@ int options_help(const struct command *c)
 	} else {
 		help_all(&b);
 	}
-	r = out_buf(&b);
+	r = out_write_buf(&b);
 	buf_free(&b);
 	return r;
 }

@@ -63,12 +63,12 @@ const struct manual_row manual_examples[] = {
 	{0},
 };
 
-void manual_option(const struct option *o, struct buf *out)
+void manual_write_option(const struct option *o, struct buf *out)
 {
 	if (o->letter)
 		buf_fmt(out, "-%c, ", o->letter);
 	buf_fmt(out, "--%s", o->name);
-	if (o->value && o->bare)
+	if (o->value && o->default_choice)
 		buf_fmt(out, " [%s]", o->value);
 	else if (o->value)
 		buf_fmt(out, " %s", o->value);
@@ -82,40 +82,42 @@ struct form {
 	void (*example)(struct buf *out, const char *line, const char *text);
 };
 
-static void terms(const struct form *f, const struct manual_row *row, struct buf *out)
+static void manual_list_terms(
+	const struct form *f, const struct manual_row *row, struct buf *out)
 {
 	for (; row->name; row++)
 		f->term(out, str_c(row->name), row->text);
 }
 
-static void options(const struct form *f, uint64_t bit, bool shared, struct buf *out)
+static void manual_list_options(
+	const struct form *f, uint64_t bit, bool shared, struct buf *out)
 {
 	const struct option *o;
 	struct buf term = BUF_INIT(512);
 
-	for (size_t i = 0; (o = options_row(i)); i++) {
+	for (size_t i = 0; (o = options_get_row(i)); i++) {
 		if (!(o->commands & bit) || (o->commands == FOR_ALL) != shared)
 			continue;
 		buf_reset(&term);
-		manual_option(o, &term);
+		manual_write_option(o, &term);
 		f->term(out, buf_view(&term), o->help);
 	}
 	buf_free(&term);
 }
 
-static void page(const struct form *f, struct buf *out)
+static void manual_write_page(const struct form *f, struct buf *out)
 {
 	f->section(out, "Commands");
 	for (const struct command *c = commands; c->name; c++) {
 		f->command(out, c);
-		options(f, c->bit, false, out);
+		manual_list_options(f, c->bit, false, out);
 	}
 	f->section(out, "Options of every command");
-	options(f, FOR_ALL, true, out);
+	manual_list_options(f, FOR_ALL, true, out);
 	f->section(out, "Environment");
-	terms(f, manual_environment, out);
+	manual_list_terms(f, manual_environment, out);
 	f->section(out, "Exit status");
-	terms(f, manual_exits, out);
+	manual_list_terms(f, manual_exits, out);
 	f->section(out, "Examples");
 	for (const struct manual_row *row = manual_examples; row->name; row++)
 		f->example(out, row->name, row->text);
@@ -125,7 +127,7 @@ static void page(const struct form *f, struct buf *out)
  * Escapes characters with a meaning in roff: backslashes, and a dot or a quote at the
  * start of a line.
  */
-static void roff_text(struct buf *out, struct str s)
+static void manual_roff_text(struct buf *out, struct str s)
 {
 	if (s.n && (s.p[0] == '.' || s.p[0] == '\''))
 		buf_puts(out, "\\&");
@@ -143,7 +145,7 @@ static void roff_text(struct buf *out, struct str s)
 	}
 }
 
-static void roff_section(struct buf *out, const char *title)
+static void manual_roff_section(struct buf *out, const char *title)
 {
 	buf_puts(out, ".SH ");
 	for (; *title; title++)
@@ -152,7 +154,7 @@ static void roff_section(struct buf *out, const char *title)
 	buf_putc(out, '\n');
 }
 
-static void sentence(
+static void manual_write_sentence(
 	struct buf *out, const char *text, void (*put)(struct buf *, struct str))
 {
 	struct str s = str_c(text);
@@ -167,37 +169,37 @@ static void sentence(
 	buf_puts(out, str_ends(s, STR(".")) ? "\n" : ".\n");
 }
 
-static void roff_command(struct buf *out, const struct command *c)
+static void manual_roff_command(struct buf *out, const struct command *c)
 {
 	buf_fmt(out, ".SS %s\n.B od\\-runtime %s\n", c->name, c->name);
-	roff_text(out, str_c(c->args));
+	manual_roff_text(out, str_c(c->args));
 	buf_puts(out, "\n.PP\n");
-	sentence(out, c->help, roff_text);
+	manual_write_sentence(out, c->help, manual_roff_text);
 }
 
-static void roff_term(struct buf *out, struct str term, const char *text)
+static void manual_roff_term(struct buf *out, struct str term, const char *text)
 {
 	buf_puts(out, ".TP\n.B ");
-	roff_text(out, term);
+	manual_roff_text(out, term);
 	buf_putc(out, '\n');
-	sentence(out, text, roff_text);
+	manual_write_sentence(out, text, manual_roff_text);
 }
 
-static void roff_example(struct buf *out, const char *line, const char *text)
+static void manual_roff_example(struct buf *out, const char *line, const char *text)
 {
 	buf_puts(out, ".PP\n.EX\n");
-	roff_text(out, str_c(line));
+	manual_roff_text(out, str_c(line));
 	buf_puts(out, "\n.EE\n");
-	sentence(out, text, roff_text);
+	manual_write_sentence(out, text, manual_roff_text);
 }
 
-void manual_roff(struct buf *out)
+void manual_write_roff(struct buf *out)
 {
 	static const struct form form = {
-		.section = roff_section,
-		.command = roff_command,
-		.term = roff_term,
-		.example = roff_example,
+		.section = manual_roff_section,
+		.command = manual_roff_command,
+		.term = manual_roff_term,
+		.example = manual_roff_example,
 	};
 
 	buf_puts(out,
@@ -212,10 +214,10 @@ void manual_roff(struct buf *out)
 		"or\n"
 		"Podman, and talks to it. Options may follow the command in any place;\n"
 		"the words after \\fB\\-\\-\\fR are a command for the sandbox.\n");
-	page(&form, out);
+	manual_write_page(&form, out);
 }
 
-static void markdown_text(struct buf *out, struct str s)
+static void manual_markdown_text(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		if (strchr("|<*_", s.p[i]))
@@ -224,39 +226,39 @@ static void markdown_text(struct buf *out, struct str s)
 	}
 }
 
-static void markdown_section(struct buf *out, const char *title)
+static void manual_markdown_section(struct buf *out, const char *title)
 {
 	buf_fmt(out, "\n## %s\n\n", title);
 }
 
-static void markdown_command(struct buf *out, const struct command *c)
+static void manual_markdown_command(struct buf *out, const struct command *c)
 {
 	buf_fmt(out, "\n### %s\n\n`od-runtime %s %s`\n\n", c->name, c->name, c->args);
-	sentence(out, c->help, markdown_text);
+	manual_write_sentence(out, c->help, manual_markdown_text);
 	buf_putc(out, '\n');
 }
 
-static void markdown_term(struct buf *out, struct str term, const char *text)
+static void manual_markdown_term(struct buf *out, struct str term, const char *text)
 {
 	buf_fmt(out, "* `%.*s`: ", STR_ARG(term));
-	markdown_text(out, str_c(text));
+	manual_markdown_text(out, str_c(text));
 	buf_putc(out, '\n');
 }
 
-static void markdown_example(struct buf *out, const char *line, const char *text)
+static void manual_markdown_example(struct buf *out, const char *line, const char *text)
 {
 	buf_fmt(out, "```\n%s\n```\n", line);
-	sentence(out, text, markdown_text);
+	manual_write_sentence(out, text, manual_markdown_text);
 	buf_putc(out, '\n');
 }
 
-void manual_markdown(struct buf *out)
+void manual_write_markdown(struct buf *out)
 {
 	static const struct form form = {
-		.section = markdown_section,
-		.command = markdown_command,
-		.term = markdown_term,
-		.example = markdown_example,
+		.section = manual_markdown_section,
+		.command = manual_markdown_command,
+		.term = manual_markdown_term,
+		.example = manual_markdown_example,
 	};
 
 	buf_puts(out,
@@ -265,5 +267,5 @@ void manual_markdown(struct buf *out)
 		"the "
 		"same.\nOptions may follow the command in any place; the words after "
 		"`--` is a command\nfor the sandbox.\n");
-	page(&form, out);
+	manual_write_page(&form, out);
 }

@@ -13,11 +13,11 @@ extern const struct manual_row manual_exits[];
 extern const struct manual_row manual_examples[];
 
 /* "-e, --env NAME[=VALUE]" */
-void manual_option(const struct option *o, struct buf *out);
+void manual_write_option(const struct option *o, struct buf *out);
 
 /* Append od-runtime(1) for man, and the content of docs/commands.md. */
-void manual_roff(struct buf *out);
-void manual_markdown(struct buf *out);
+void manual_write_roff(struct buf *out);
+void manual_write_markdown(struct buf *out);
 
 /* Appends the completion script for a shell: 0; ERR_TYPE: the shell is not supported. */
 int complete_write(const char *shell, struct buf *out) MUST_USE;

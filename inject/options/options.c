@@ -45,8 +45,8 @@ static const struct option table[] = {
 	{"pull", "never|missing|always",
 		"when the engine fetches IMAGE from its registry; default: missing, if "
 		"the engine does not have it; --pull alone means missing",
-		.kind = OPTION_CHOICE, .choices = pull_words, .bare = PULL_MISSING,
-		AT(pull), .commands = ONTO_IMAGES},
+		.kind = OPTION_CHOICE, .choices = pull_words,
+		.default_choice = PULL_MISSING, AT(pull), .commands = ONTO_IMAGES},
 	{"platform", "OS/ARCH",
 		"require IMAGE to be for OS/ARCH, as linux/amd64; with --output: take "
 		"this one of several in IMAGE",
@@ -116,7 +116,8 @@ static const struct option table[] = {
 		"volume, put in before the start, or in an image that is made; auto is "
 		"the first of bind, put and volume that works; for build: build or "
 		"commit, and auto is commit where nothing needs a builder",
-		.kind = OPTION_CHOICE, .choices = via_words, .bare = VIA_AUTO, AT(via),
+		.kind = OPTION_CHOICE, .choices = via_words,
+		.default_choice = INJECTION_AUTO, AT(via),
 		.commands = RUNNING | FOR_BUILD},
 	{"entrypoint", "none|run|wait",
 		"start the program of IMAGE: not at all, beside the server when that is "
@@ -316,7 +317,7 @@ static const struct option table[] = {
 	{"version", NULL, "print the version", FLAG, AT(version), .commands = FOR_ALL},
 };
 
-static const struct command *find_command(struct str name)
+static const struct command *options_find_command(struct str name)
 {
 	for (const struct command *c = commands; c->name; c++)
 		if (str_eq(name, str_c(c->name)))
@@ -325,11 +326,12 @@ static const struct command *find_command(struct str name)
 }
 
 /* Finds an option of the command, or, before the command, one that all commands have. */
-static const struct option *find(const struct options *o, struct str name, char letter)
+static const struct option *options_find(
+	const struct options *o, struct str name, char letter)
 {
 	const struct option *opt;
 
-	for (size_t i = 0; (opt = options_row(i)); i++) {
+	for (size_t i = 0; (opt = options_get_row(i)); i++) {
 		if (o->command ? !(opt->commands & o->command->bit)
 			       : opt->commands != FOR_ALL)
 			continue;
@@ -339,18 +341,7 @@ static const struct option *find(const struct options *o, struct str name, char 
 	return NULL;
 }
 
-const char *options_next(const struct options *o, enum option_list list, size_t *it)
-{
-	while (*it < o->given_n) {
-		size_t i = (*it)++;
-
-		if (o->given[i].list == list)
-			return o->given[i].value;
-	}
-	return NULL;
-}
-
-const struct option *options_row(size_t i)
+const struct option *options_get_row(size_t i)
 {
 	if (i < ARRAY_LEN(table))
 		return &table[i];
@@ -358,7 +349,7 @@ const struct option *options_row(size_t i)
 	return i < options_of_engine_n ? &options_of_engine[i] : NULL;
 }
 
-static int refuse_option(const struct options *o, const char *word)
+static int options_fail_option(const struct options *o, const char *word)
 {
 	return out_fail_usage(NEXT_HELP, "%s%s has no option %s",
 		o->command ? "" : "od-runtime", o->command ? o->command->name : "", word);
@@ -368,11 +359,11 @@ static int refuse_option(const struct options *o, const char *word)
  * The option of a word with letters, which may begin with several flags (-it), and the
  * value that is joined to it. All flags but the last are set. NULL: there is none.
  */
-static const struct option *find_letters(
+static const struct option *options_find_letters(
 	struct options *o, const char *word, const char **value)
 {
 	for (const char *p = word + 1;; p++) {
-		const struct option *opt = find(o, (struct str){0}, *p);
+		const struct option *opt = options_find(o, (struct str){0}, *p);
 
 		*value = NULL;
 		if (!opt || !p[1])
@@ -381,62 +372,62 @@ static const struct option *find_letters(
 			*value = p + 1 + (p[1] == '=');
 			return opt;
 		}
-		if (option_set(o, opt, NULL))
+		if (options_set_value(o, opt, NULL))
 			return NULL;
 	}
 }
 
 /* The option that the word begins with, and the value that is joined to it. */
-static const struct option *find_word(
+static const struct option *options_find_word(
 	struct options *o, const char *word, const char **value)
 {
 	struct str rest = str_skip(str_c(word), 2), name;
 
 	*value = NULL;
 	if (word[1] != '-')
-		return find_letters(o, word, value);
+		return options_find_letters(o, word, value);
 	name = str_cut(&rest, '=');
 	if (name.n + 2 < strlen(word))
 		*value = rest.p;
-	return find(o, name, '\0');
+	return options_find(o, name, '\0');
 }
 
 /* Reads the option at argv[*i]; *i is advanced if its value is the next word. */
-static int read_option(struct options *o, int argc, char **argv, int *i)
+static int options_read_option(struct options *o, int argc, char **argv, int *i)
 {
 	const char *value;
-	const struct option *opt = find_word(o, argv[*i], &value);
+	const struct option *opt = options_find_word(o, argv[*i], &value);
 
 	if (!opt)
-		return refuse_option(o, argv[*i]);
+		return options_fail_option(o, argv[*i]);
 	if (opt->kind == OPTION_FLAG && value)
 		return out_fail_usage(NEXT_HELP, "--%s takes no value", opt->name);
-	if (opt->bare && !value)
-		value = option_has_choice(opt, *i + 1 < argc ? argv[*i + 1] : NULL)
+	if (opt->default_choice && !value)
+		value = options_has_choice(opt, *i + 1 < argc ? argv[*i + 1] : NULL)
 			? argv[++*i]
-			: opt->choices[opt->bare];
+			: opt->choices[opt->default_choice];
 	if (opt->kind != OPTION_FLAG && !value) {
 		if (*i + 1 >= argc)
 			return out_fail_usage(NEXT_HELP, "--%s needs a value", opt->name);
 		value = argv[++*i];
 	}
-	if (opt->commands != FOR_ALL && !o->own)
-		o->own = opt->name;
-	return option_set(o, opt, value);
+	if (opt->commands != FOR_ALL && !o->specific)
+		o->specific = opt->name;
+	return options_set_value(o, opt, value);
 }
 
-static int read_operand(struct options *o, const char *word)
+static int options_read_operand(struct options *o, const char *word)
 {
 	if (!o->command) {
-		o->command = find_command(str_c(word));
+		o->command = options_find_command(str_c(word));
 		if (!o->command)
 			return out_fail_usage(NEXT_HELP, "there is no command %s", word);
 		out_set_command(o->command->name);
 		return 0;
 	}
 	if (o->operand_n ==
-		(o->command->several ? OPTION_OPERANDS_MAX : o->command->operands))
-		return out_fail_usage(o->command->words
+		(o->command->variadic ? OPTION_OPERANDS_MAX : o->command->operands))
+		return out_fail_usage(o->command->argv
 				? "a command for the sandbox stands behind --"
 				: NEXT_HELP,
 			"one word too many: %s", word);
@@ -444,7 +435,7 @@ static int read_operand(struct options *o, const char *word)
 	return 0;
 }
 
-static int check_image(const char *name)
+static int options_check_image(const char *name)
 {
 	const char *why;
 	struct ref ref;
@@ -456,7 +447,7 @@ static int check_image(const char *name)
 		"'%s' is not the name of an image: %s", name, why);
 }
 
-static int check_sandbox(const char *name)
+static int options_check_sandbox(const char *name)
 {
 	if (state_is_name(str_c(name)))
 		return 0;
@@ -473,7 +464,15 @@ bool options_is_remote(const char *operand)
 	return colon && operand[colon] == ':';
 }
 
-static int check_copy(const struct options *o)
+/* Checks the name in SANDBOX:PATH. */
+static int options_check_remote(const char *remote)
+{
+	if (state_is_name(str_make(remote, strcspn(remote, ":"))))
+		return 0;
+	return out_fail_usage(NEXT_HELP, "no sandbox can have the name in '%s'", remote);
+}
+
+static int options_check_copy(const struct options *o)
 {
 	const char *from = o->operand[0], *to = o->operand[1];
 	const char *remote = options_is_remote(from) ? from : to;
@@ -482,60 +481,53 @@ static int check_copy(const struct options *o)
 		return out_fail_usage("as in: cp box:/etc/hosts . or cp ./src box:/work",
 			"cp copies from a sandbox or to one, so that one of the two is "
 			"SANDBOX:PATH");
-	if (!state_is_name(str_make(remote, strcspn(remote, ":"))))
-		return out_fail_usage(
-			NEXT_HELP, "no sandbox can have the name in '%s'", remote);
-	return 0;
+	return options_check_remote(remote);
 }
 
-/* Checks the name in SANDBOX:PATH, as cp does. */
-static int check_place(const struct options *o)
+static int options_check_place(const struct options *o)
 {
 	const char *place = o->operand[0];
 
 	if (!options_is_remote(place))
-		return check_sandbox(place);
+		return options_check_sandbox(place);
 	if (o->operand_n > 1)
 		return out_fail_usage("as in: ls box:/etc or ls box /etc",
 			"%s names a folder already, and %s is one too many", place,
 			o->operand[1]);
-	if (!state_is_name(str_make(place, strcspn(place, ":"))))
-		return out_fail_usage(
-			NEXT_HELP, "no sandbox can have the name in '%s'", place);
-	return 0;
+	return options_check_remote(place);
 }
 
-static int check_names(const struct options *o)
+static int options_check_names(const struct options *o)
 {
-	size_t named = o->command->several ? o->operand_n : 1;
+	size_t named = o->command->variadic ? o->operand_n : 1;
 	int r = 0;
 
 	/* With --output both operands are places of images; opening them checks them. */
 	if (o->command->subject == SUBJECT_IMAGE && o->operand_n && !o->output)
-		r = check_image(o->operand[0]);
+		r = options_check_image(o->operand[0]);
 	else if (o->command->subject == SUBJECT_COPY)
-		r = check_copy(o);
+		r = options_check_copy(o);
 	else if (o->command->subject == SUBJECT_PLACE)
-		r = check_place(o);
+		r = options_check_place(o);
 	else if (o->command->subject == SUBJECT_SANDBOX)
 		for (size_t i = 0; i < named && !r; i++)
-			r = check_sandbox(o->operand[i]);
+			r = options_check_sandbox(o->operand[i]);
 	if (!r && o->name)
-		r = check_sandbox(o->name);
+		r = options_check_sandbox(o->name);
 	return r;
 }
 
-static int check(const struct options *o)
+static int options_check(const struct options *o)
 {
 	const struct command *c = o->command;
 	size_t plugin = 0;
 
 	if (!c)
 		return out_fail_usage(NEXT_HELP, "no command given");
-	if (o->operand_n + c->fewer < c->operands ||
-		(!o->word_n && c->words == WORDS_MUST))
+	if (o->operand_n + c->last_optional < c->operands ||
+		(!o->argc && c->argv == ARGV_REQUIRED))
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
-	if (o->word_n && c->words == WORDS_NONE)
+	if (o->argc && c->argv == ARGV_NONE)
 		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
 	if ((o->ca || o->realm || o->plain_http || o->verify) && !o->output)
 		return out_fail_usage(NEXT_HELP,
@@ -546,7 +538,8 @@ static int check(const struct options *o)
 			"--tag needs an image, and --build-folder and --dry-run make "
 			"none");
 	if (o->output &&
-		(o->extra_deps || o->build_folder || o->dry_run || o->via != VIA_AUTO))
+		(o->extra_deps || o->build_folder || o->dry_run ||
+			o->via != INJECTION_AUTO))
 		return out_fail_usage("leave --output out",
 			"--extra-deps, --build-folder, --dry-run and --via need an "
 			"engine");
@@ -556,15 +549,15 @@ static int check(const struct options *o)
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
 			NEXT_HELP, "--busybox and --no-busybox contradict each other");
-	return check_names(o);
+	return options_check_names(o);
 }
 
 /* After the last operand, a word that is no option begins the command. */
-static bool begins_words(const struct options *o, const char *word)
+static bool options_is_argv_start(const struct options *o, const char *word)
 {
 	const struct command *c = o->command;
 
-	return c && c->words != WORDS_NONE && o->operand_n == c->operands &&
+	return c && c->argv != ARGV_NONE && o->operand_n == c->operands &&
 		(word[0] != '-' || !word[1]);
 }
 
@@ -583,17 +576,17 @@ int options_read(struct options *o, int argc, char **argv)
 			plain = true;
 			continue;
 		}
-		if (dashes || begins_words(o, argv[i])) {
-			o->words = argv + i + dashes;
-			o->word_n = (size_t)(argc - i - dashes);
+		if (dashes || options_is_argv_start(o, argv[i])) {
+			o->argv = argv + i + dashes;
+			o->argc = (size_t)(argc - i - dashes);
 			break;
 		}
 		/* A single "-" is the standard input. */
 		r = !plain && argv[i][0] == '-' && argv[i][1]
-			? read_option(o, argc, argv, &i)
-			: read_operand(o, argv[i]);
+			? options_read_option(o, argc, argv, &i)
+			: options_read_operand(o, argv[i]);
 		if (r)
 			return r;
 	}
-	return o->help || o->version ? 0 : check(o);
+	return o->help || o->version ? 0 : options_check(o);
 }

@@ -15,8 +15,15 @@ enum tag_style { TAG_STYLE_THREE, TAG_STYLE_LEGACY };
 
 enum pull_policy { PULL_NEVER, PULL_MISSING, PULL_ALWAYS };
 
-/* How the client gets into a sandbox; via.c has the table. */
-enum via_way { VIA_AUTO, VIA_BIND, VIA_VOLUME, VIA_PUT, VIA_BUILD, VIA_COMMIT };
+/* How the client gets into a sandbox; injection.c has the table. */
+enum injection_kind {
+	INJECTION_AUTO,
+	INJECTION_BIND,
+	INJECTION_VOLUME,
+	INJECTION_PUT,
+	INJECTION_BUILD,
+	INJECTION_COMMIT
+};
 
 /* Options that may be given more than once. */
 enum option_list {
@@ -52,9 +59,9 @@ struct options {
 	const struct command *command;
 	const char *operand[OPTION_OPERANDS_MAX]; /* the arguments before "--" */
 	size_t operand_n;
-	const char *own; /* the first given option that not every command has; or NULL */
-	char **words;    /* the arguments after "--" */
-	size_t word_n;
+	const char *specific; /* the first given option that few commands have */
+	char **argv;          /* the arguments after "--" */
+	size_t argc;
 
 	const char *host, *client, *busybox, *name, *working_dir, *username;
 	const char *extra_deps, *build_folder;
@@ -75,7 +82,7 @@ struct options {
 	bool privileged, publish_all;
 	uint64_t memory_swap, memory_reservation, cpu_shares, stop_timeout;
 	unsigned pull;       /* enum pull_policy */
-	unsigned via;        /* enum via_way */
+	unsigned via;        /* enum injection_kind */
 	unsigned tag_style;  /* enum tag_style */
 	unsigned entrypoint; /* enum entrypoint_mode */
 	uint64_t keep;
@@ -84,8 +91,9 @@ struct options {
 	struct {
 		enum option_list list;
 		const char *value;
-	} given[OPTION_LIST_MAX]; /* the options that may repeat, in the order given */
-	size_t given_n;
+	} list_values
+		[OPTION_LIST_MAX]; /* the options that may repeat, in the order given */
+	size_t list_values_n;
 };
 
 /* The next value of a list, from index *it (0 at first); NULL: there is none. */
@@ -117,7 +125,7 @@ struct option {
 	size_t seen;       /* the offset of a bool that is set too; 0: none */
 	size_t text;       /* the offset for the text of a number; 0: none */
 	const char *const *choices; /* ended by NULL; the index is stored */
-	unsigned bare;      /* the index of the choice for --name without a value */
+	unsigned default_choice; /* the index of the choice for --name without a value */
 	const char *member; /* the member of HostConfig that gets the value; or NULL */
 	bool unlimited;     /* the number may be -1: no limit */
 	uint64_t commands;
@@ -127,10 +135,10 @@ struct option {
 bool options_is_remote(const char *operand);
 
 /* Row i of the table, for help, manual and completion; NULL after the last row. */
-const struct option *options_row(size_t i);
+const struct option *options_get_row(size_t i);
 
 /* Whether a command accepts arguments after its operands. */
-enum command_words { WORDS_NONE, WORDS_MAY, WORDS_MUST };
+enum command_argv { ARGV_NONE, ARGV_OPTIONAL, ARGV_REQUIRED };
 
 /* The kind of object that the first operand names. */
 enum command_subject {
@@ -145,14 +153,14 @@ enum command_subject {
 
 struct command {
 	const char *name;
-	const char *args; /* operands as the help shows them */
-	const char *help; /* one line */
-	size_t operands;  /* the number of required operands */
-	bool fewer;       /* or one operand less */
-	bool several;     /* or more operands; each is the name of a sandbox */
-	bool hidden;      /* for packagers: not in the list of commands */
+	const char *args;   /* operands as the help shows them */
+	const char *help;   /* one line */
+	size_t operands;    /* the number of required operands */
+	bool last_optional; /* or one operand less */
+	bool variadic;      /* or more operands; each is the name of a sandbox */
+	bool hidden;        /* for packagers: not in the list of commands */
 	enum command_subject subject;
-	enum command_words words;
+	enum command_argv argv;
 	uint64_t bit;                        /* its bit in the commands of an option */
 	int (*run)(const struct options *o); /* 0, an exit code, or negative */
 };
@@ -209,6 +217,6 @@ extern const struct command commands[];
 int options_read(struct options *o, int argc, char **argv) MUST_USE;
 
 /* Prints help: on one command, or, for NULL, on all. 0 or -errno. */
-int options_help(const struct command *c) MUST_USE;
+int options_print_help(const struct command *c) MUST_USE;
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#define NEXT_HELP out_help()
+#define NEXT_HELP out_help_hint()
 
 #define AT(member) .at = offsetof(struct options, member)
 #define SEEN(member) .seen = offsetof(struct options, member)
@@ -32,9 +32,10 @@ extern const struct option options_of_engine[];
 extern const size_t options_of_engine_n;
 
 /* Whether value is a choice of opt; NULL counts as no choice. */
-bool option_has_choice(const struct option *opt, const char *value);
+bool options_has_choice(const struct option *opt, const char *value);
 
 /* Stores the value of opt (a flag: NULL) in o. 0 or FAIL_USAGE with a line printed. */
-int option_set(struct options *o, const struct option *opt, const char *value) MUST_USE;
+int options_set_value(
+	struct options *o, const struct option *opt, const char *value) MUST_USE;
 
 #endif

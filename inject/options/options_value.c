@@ -7,17 +7,17 @@
 /* The value of -1, which means no limit. */
 #define NO_LIMIT UINT64_MAX
 
-static int option_set_list(struct options *o, enum option_list list, const char *value)
+static int options_set_list(struct options *o, enum option_list list, const char *value)
 {
-	if (o->given_n == OPTION_LIST_MAX)
+	if (o->list_values_n == OPTION_LIST_MAX)
 		return out_fail_usage("--env-file takes as many as you like",
 			"more than %d options that may be repeated", OPTION_LIST_MAX);
-	o->given[o->given_n].list = list;
-	o->given[o->given_n++].value = value;
+	o->list_values[o->list_values_n].list = list;
+	o->list_values[o->list_values_n++].value = value;
 	return 0;
 }
 
-static int option_find_choice(const struct option *opt, const char *value)
+static int options_find_choice(const struct option *opt, const char *value)
 {
 	for (int i = 0; opt->choices[i]; i++)
 		if (strcmp(opt->choices[i], value) == 0)
@@ -25,14 +25,14 @@ static int option_find_choice(const struct option *opt, const char *value)
 	return -1;
 }
 
-bool option_has_choice(const struct option *opt, const char *value)
+bool options_has_choice(const struct option *opt, const char *value)
 {
-	return value && option_find_choice(opt, value) >= 0;
+	return value && options_find_choice(opt, value) >= 0;
 }
 
-static int option_set_choice(const struct option *opt, const char *value, unsigned *out)
+static int options_set_choice(const struct option *opt, const char *value, unsigned *out)
 {
-	int i = option_find_choice(opt, value);
+	int i = options_find_choice(opt, value);
 
 	if (i < 0)
 		return out_fail_usage(
@@ -41,12 +41,12 @@ static int option_set_choice(const struct option *opt, const char *value, unsign
 	return 0;
 }
 
-static bool option_is_in_range(const struct option *opt, uint64_t n)
+static bool options_is_in_range(const struct option *opt, uint64_t n)
 {
 	return n >= opt->min && n <= opt->max;
 }
 
-static int option_set_number(const struct option *opt, const char *value, uint64_t *out)
+static int options_set_number(const struct option *opt, const char *value, uint64_t *out)
 {
 	struct str s = str_c(value);
 
@@ -56,24 +56,26 @@ static int option_set_number(const struct option *opt, const char *value, uint64
 	}
 	switch (opt->kind) {
 	case OPTION_SIZE:
-		if (spec_size(s, opt->max, out) == 0 && option_is_in_range(opt, *out))
+		if (spec_parse_size(s, opt->max, out) == 0 &&
+			options_is_in_range(opt, *out))
 			return 0;
 		return out_fail_usage("sizes look like 500000, 64k, 512m, 2g",
 			"--%s is '%s', not a size", opt->name, value);
 	case OPTION_NANO:
-		if (spec_nano(s, out) == 0)
+		if (spec_parse_nano(s, out) == 0)
 			return 0;
 		return out_fail_usage("as 2 or 0.5", "--%s is '%s', not a number above 0",
 			opt->name, value);
 	case OPTION_DURATION:
-		if (spec_duration(s, opt->max, out) == 0 && option_is_in_range(opt, *out))
+		if (spec_parse_duration(s, opt->max, out) == 0 &&
+			options_is_in_range(opt, *out))
 			return 0;
 		return out_fail_usage("durations look like 300, 300s, 5m, 1h30m",
 			"--%s is '%s', not a duration of %llu to %llu seconds", opt->name,
 			value, (unsigned long long)opt->min,
 			(unsigned long long)opt->max);
 	default:
-		if (str_u64(s, opt->max, out) == 0 && option_is_in_range(opt, *out))
+		if (str_u64(s, opt->max, out) == 0 && options_is_in_range(opt, *out))
 			return 0;
 		return out_fail_usage(NEXT_HELP,
 			"--%s is '%s', not a number from %llu to %llu", opt->name, value,
@@ -81,7 +83,7 @@ static int option_set_number(const struct option *opt, const char *value, uint64
 	}
 }
 
-int option_set(struct options *o, const struct option *opt, const char *value)
+int options_set_value(struct options *o, const struct option *opt, const char *value)
 {
 	char *base = (char *)o;
 
@@ -100,10 +102,21 @@ int option_set(struct options *o, const struct option *opt, const char *value)
 		*(const char **)(base + opt->at) = value;
 		return 0;
 	case OPTION_LIST:
-		return option_set_list(o, (enum option_list)opt->at, value);
+		return options_set_list(o, (enum option_list)opt->at, value);
 	case OPTION_CHOICE:
-		return option_set_choice(opt, value, (unsigned *)(base + opt->at));
+		return options_set_choice(opt, value, (unsigned *)(base + opt->at));
 	default:
-		return option_set_number(opt, value, (uint64_t *)(base + opt->at));
+		return options_set_number(opt, value, (uint64_t *)(base + opt->at));
 	}
+}
+
+const char *options_next(const struct options *o, enum option_list list, size_t *it)
+{
+	while (*it < o->list_values_n) {
+		size_t i = (*it)++;
+
+		if (o->list_values[i].list == list)
+			return o->list_values[i].value;
+	}
+	return NULL;
 }

@@ -6,13 +6,13 @@ enum { NANO = 1000000000, NANO_DIGITS = 9, CPUS_MAX = 1000000, PORT_LAST = 65535
 /* 10,000 years of 365 days: no log is older. */
 #define AGO_MAX 315360000000
 
-static int bad(const char **why, const char *words)
+static int spec_fail(const char **why, const char *words)
 {
 	*why = words;
 	return ERR_SYNTAX;
 }
 
-static unsigned shift_of(char unit)
+static unsigned spec_find_shift(char unit)
 {
 	static const char units[] = "bkmgt";
 	const char *at = unit ? strchr(units, unit | 0x20) : NULL;
@@ -20,17 +20,17 @@ static unsigned shift_of(char unit)
 	return at ? (unsigned)(at - units) * 10 : 99;
 }
 
-int spec_size(struct str s, uint64_t max, uint64_t *bytes)
+int spec_parse_size(struct str s, uint64_t max, uint64_t *bytes)
 {
 	unsigned shift = 0;
 	uint64_t n;
 	int r;
 
 	/* "512mb" is accepted, too. */
-	if (s.n > 2 && (s.p[s.n - 1] | 0x20) == 'b' && shift_of(s.p[s.n - 2]) < 99)
+	if (s.n > 2 && (s.p[s.n - 1] | 0x20) == 'b' && spec_find_shift(s.p[s.n - 2]) < 99)
 		s.n--;
-	if (s.n && shift_of(s.p[s.n - 1]) < 99) {
-		shift = shift_of(s.p[s.n - 1]);
+	if (s.n && spec_find_shift(s.p[s.n - 1]) < 99) {
+		shift = spec_find_shift(s.p[s.n - 1]);
 		s.n--;
 	}
 	r = str_u64(s, max >> shift, &n);
@@ -39,7 +39,7 @@ int spec_size(struct str s, uint64_t max, uint64_t *bytes)
 	return r;
 }
 
-int spec_nano(struct str s, uint64_t *nano)
+int spec_parse_nano(struct str s, uint64_t *nano)
 {
 	struct str rest = s, whole = str_cut(&rest, '.');
 	uint64_t n = 0, part = 0;
@@ -66,7 +66,7 @@ static const struct {
 } duration_units[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
 
 /* Finds the unit with this letter from index *unit on; *unit is the next index then. */
-static uint64_t duration_take_unit(char letter, size_t *unit)
+static uint64_t spec_find_unit(char letter, size_t *unit)
 {
 	while (*unit < ARRAY_LEN(duration_units)) {
 		size_t i = (*unit)++;
@@ -77,7 +77,7 @@ static uint64_t duration_take_unit(char letter, size_t *unit)
 	return 0;
 }
 
-static int duration_add(uint64_t n, uint64_t unit, uint64_t max, uint64_t *sum)
+static int spec_add_duration(uint64_t n, uint64_t unit, uint64_t max, uint64_t *sum)
 {
 	if (n > (max - *sum) / unit)
 		return ERR_RANGE;
@@ -85,7 +85,7 @@ static int duration_add(uint64_t n, uint64_t unit, uint64_t max, uint64_t *sum)
 	return 0;
 }
 
-int spec_duration(struct str s, uint64_t max, uint64_t *seconds)
+int spec_parse_duration(struct str s, uint64_t max, uint64_t *seconds)
 {
 	uint64_t sum = 0, n, unit = 1;
 	size_t place = 0;
@@ -100,10 +100,10 @@ int spec_duration(struct str s, uint64_t max, uint64_t *seconds)
 		if (r)
 			return r;
 		if (digits < s.n)
-			unit = duration_take_unit(s.p[digits], &place);
+			unit = spec_find_unit(s.p[digits], &place);
 		else if (place)
 			return ERR_SYNTAX;
-		r = unit ? duration_add(n, unit, max, &sum) : ERR_SYNTAX;
+		r = unit ? spec_add_duration(n, unit, max, &sum) : ERR_SYNTAX;
 		s = str_skip(s, digits + 1);
 	} while (!r && s.n);
 	if (!r)
@@ -111,7 +111,7 @@ int spec_duration(struct str s, uint64_t max, uint64_t *seconds)
 	return r;
 }
 
-int spec_time(struct str s, int64_t now, int64_t *seconds)
+int spec_parse_time(struct str s, int64_t now, int64_t *seconds)
 {
 	uint64_t n;
 
@@ -119,14 +119,14 @@ int spec_time(struct str s, int64_t now, int64_t *seconds)
 		*seconds = (int64_t)n;
 		return 0;
 	}
-	if (spec_duration(s, AGO_MAX, &n))
+	if (spec_parse_duration(s, AGO_MAX, &n))
 		return ERR_SYNTAX;
 	*seconds = now - (int64_t)n;
 	return 0;
 }
 
 /* N or N-N */
-static int range(struct str s, uint16_t *first, uint16_t *n)
+static int spec_parse_range(struct str s, uint16_t *first, uint16_t *n)
 {
 	struct str to = s, from = str_cut(&to, '-');
 	uint64_t a, b;
@@ -144,7 +144,7 @@ static int range(struct str s, uint16_t *first, uint16_t *n)
 /*
  * Cuts *rest at the last sep: returns the text after it, or all of *rest without a sep.
  */
-static struct str cut_last(struct str *rest, char sep)
+static struct str spec_cut_last(struct str *rest, char sep)
 {
 	struct str all = *rest;
 
@@ -158,60 +158,61 @@ static struct str cut_last(struct str *rest, char sep)
 	return all;
 }
 
-static int address_of(struct str s, struct spec_ports *p, const char **why)
+static int spec_parse_address(struct str s, struct spec_parse_ports *p, const char **why)
 {
 	bool brackets = s.n > 2 && s.p[0] == '[' && s.p[s.n - 1] == ']';
 
 	p->address = brackets ? str_make(s.p + 1, s.n - 2) : s;
 	if (!p->address.n)
-		return bad(why, "the address is empty");
+		return spec_fail(why, "the address is empty");
 	for (size_t i = 0; i < p->address.n; i++) {
 		char c = p->address.p[i];
 		bool digit = c >= '0' && c <= '9',
 		     hex = (c | 0x20) >= 'a' && (c | 0x20) <= 'f';
 
 		if (!digit && c != '.' && !(brackets && (hex || c == ':')))
-			return bad(
+			return spec_fail(
 				why, "the address is no number, as 127.0.0.1 or [::1]");
 	}
 	return 0;
 }
 
-int spec_ports(struct str s, struct spec_ports *p, const char **why)
+int spec_parse_ports(struct str s, struct spec_parse_ports *p, const char **why)
 {
-	struct spec_ports got = {.protocol = "tcp"};
+	struct spec_parse_ports got = {.protocol = "tcp"};
 	struct str protocol = s, rest = str_cut(&protocol, '/'), inside, outside;
 	int r = 0;
 
 	if (rest.n < s.n && str_eq(protocol, STR("udp")))
 		got.protocol = "udp";
 	else if (rest.n < s.n && !str_eq(protocol, STR("tcp")))
-		return bad(why, "the protocol is neither tcp nor udp");
-	inside = cut_last(&rest, ':');
-	if (range(inside, &got.inside, &got.n))
-		return bad(why, "the port inside is no number from 1 to 65535");
+		return spec_fail(why, "the protocol is neither tcp nor udp");
+	inside = spec_cut_last(&rest, ':');
+	if (spec_parse_range(inside, &got.inside, &got.n))
+		return spec_fail(why, "the port inside is no number from 1 to 65535");
 	got.outside_n = got.n;
 	if (inside.p != s.p) {
 		bool more = false;
 
-		outside = cut_last(&rest, ':');
+		outside = spec_cut_last(&rest, ':');
 		more = outside.p != s.p;
 		/* "127.0.0.1::80": any port of that address */
-		if (outside.n && range(outside, &got.outside, &got.outside_n))
-			return bad(why, "the port outside is no number from 1 to 65535");
+		if (outside.n && spec_parse_range(outside, &got.outside, &got.outside_n))
+			return spec_fail(
+				why, "the port outside is no number from 1 to 65535");
 		if (!outside.n && !more)
-			return bad(why, "the port outside is missing");
+			return spec_fail(why, "the port outside is missing");
 		if (more)
-			r = address_of(rest, &got, why);
+			r = spec_parse_address(rest, &got, why);
 	}
 	if (!r && got.n != 1 && got.n != got.outside_n)
-		r = bad(why, "the two ranges are not of one length");
+		r = spec_fail(why, "the two ranges are not of one length");
 	if (!r)
 		*p = got;
 	return r;
 }
 
-static bool is_volume_name(struct str s)
+static bool spec_is_volume_name(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
@@ -224,25 +225,27 @@ static bool is_volume_name(struct str s)
 	return s.n > 1;
 }
 
-static bool is_inside(struct str path)
+static bool spec_is_target_path(struct str path)
 {
 	return path.n > 1 && path.p[0] == '/';
 }
 
 /* Takes a path or a name, which determines the type. */
-static int take_source(struct spec_mount *m, struct str s, const char **why)
+static int spec_set_source(struct spec_parse_mount *m, struct str s, const char **why)
 {
 	m->source = s;
 	if (s.n && (s.p[0] == '/' || s.p[0] == '.'))
 		m->type = m->type == SPEC_VOLUME ? SPEC_BIND : m->type;
 	else if (m->type == SPEC_OVERLAY)
-		return bad(why, "an overlay is made over a path of this machine");
-	else if (!is_volume_name(s))
-		return bad(why, "the source is neither a path, as /a or ./a, nor a name");
+		return spec_fail(why, "an overlay is made over a path of this machine");
+	else if (!spec_is_volume_name(s))
+		return spec_fail(
+			why, "the source is neither a path, as /a or ./a, nor a name");
 	return 0;
 }
 
-static int take_modes(struct spec_mount *m, struct str modes, const char **why)
+static int spec_parse_modes(
+	struct spec_parse_mount *m, struct str modes, const char **why)
 {
 	static const char *const known[] = {"rw", "z", "Z", "nocopy", "shared", "rshared",
 		"slave", "rslave", "private", "rprivate", "consistent", "cached",
@@ -261,15 +264,15 @@ static int take_modes(struct spec_mount *m, struct str modes, const char **why)
 		for (size_t i = 0; i < ARRAY_LEN(known) && !found; i++)
 			found = str_eq(word, str_c(known[i]));
 		if (!found)
-			return bad(
+			return spec_fail(
 				why, "a mode is none of ro, rw, z, Z, nocopy, overlay");
 	}
 	return 0;
 }
 
-int spec_volume(struct str s, struct spec_mount *m, const char **why)
+int spec_parse_volume(struct str s, struct spec_parse_mount *m, const char **why)
 {
-	struct spec_mount got = {.type = SPEC_VOLUME, .short_form = true};
+	struct spec_parse_mount got = {.type = SPEC_VOLUME, .short_form = true};
 	struct str rest = s, first = str_cut(&rest, ':');
 	int r = 0;
 
@@ -278,21 +281,21 @@ int spec_volume(struct str s, struct spec_mount *m, const char **why)
 	} else {
 		got.target = str_cut(&rest, ':');
 		got.modes = rest;
-		r = take_modes(&got, rest, why);
+		r = spec_parse_modes(&got, rest, why);
 		if (!r)
-			r = take_source(&got, first, why);
+			r = spec_set_source(&got, first, why);
 	}
-	if (!r && !is_inside(got.target))
-		r = bad(why,
+	if (!r && !spec_is_target_path(got.target))
+		r = spec_fail(why,
 			"the path in the sandbox does not begin with /, or is / itself");
 	if (!r && got.type == SPEC_OVERLAY && !str_eq(got.modes, STR("overlay")))
-		r = bad(why, "overlay goes with no other mode");
+		r = spec_fail(why, "overlay goes with no other mode");
 	if (!r)
 		*m = got;
 	return r;
 }
 
-static int type_of(struct str word, enum spec_mount_type *type)
+static int spec_parse_type(struct str word, enum spec_mount_type *type)
 {
 	static const char *const words[] = {
 		[SPEC_BIND] = "bind",
@@ -310,24 +313,24 @@ static int type_of(struct str word, enum spec_mount_type *type)
 	return ERR_SYNTAX;
 }
 
-static bool one_of(struct str key, const char *a, const char *b, const char *c)
+static bool spec_is_one_of(struct str key, const char *a, const char *b, const char *c)
 {
 	return str_eq(key, str_c(a)) || (b && str_eq(key, str_c(b))) ||
 		(c && str_eq(key, str_c(c)));
 }
 
-static int truth(struct str value, bool *out)
+static int spec_parse_bool(struct str value, bool *out)
 {
-	if (!value.n || one_of(value, "true", "1", NULL))
+	if (!value.n || spec_is_one_of(value, "true", "1", NULL))
 		*out = true;
-	else if (one_of(value, "false", "0", NULL))
+	else if (spec_is_one_of(value, "false", "0", NULL))
 		*out = false;
 	else
 		return ERR_SYNTAX;
 	return 0;
 }
 
-static int octal(struct str s, unsigned *mode)
+static int spec_parse_octal(struct str s, unsigned *mode)
 {
 	unsigned n = 0;
 
@@ -342,80 +345,81 @@ static int octal(struct str s, unsigned *mode)
 	return n > 07777 ? ERR_RANGE : 0;
 }
 
-static int take_key(struct spec_mount *m, struct str key, struct str value)
+static int spec_set_key(struct spec_parse_mount *m, struct str key, struct str value)
 {
-	if (one_of(key, "type", NULL, NULL))
-		return type_of(value, &m->type);
-	if (one_of(key, "source", "src", NULL))
+	if (spec_is_one_of(key, "type", NULL, NULL))
+		return spec_parse_type(value, &m->type);
+	if (spec_is_one_of(key, "source", "src", NULL))
 		m->source = value;
-	else if (one_of(key, "target", "destination", "dst"))
+	else if (spec_is_one_of(key, "target", "destination", "dst"))
 		m->target = value;
-	else if (one_of(key, "readonly", "ro", NULL))
-		return truth(value, &m->read_only);
-	else if (one_of(key, "volume-nocopy", NULL, NULL))
-		return truth(value, &m->no_copy);
-	else if (one_of(key, "bind-propagation", NULL, NULL))
+	else if (spec_is_one_of(key, "readonly", "ro", NULL))
+		return spec_parse_bool(value, &m->read_only);
+	else if (spec_is_one_of(key, "volume-nocopy", NULL, NULL))
+		return spec_parse_bool(value, &m->no_copy);
+	else if (spec_is_one_of(key, "bind-propagation", NULL, NULL))
 		m->propagation = value;
-	else if (one_of(key, "tmpfs-size", NULL, NULL)) {
+	else if (spec_is_one_of(key, "tmpfs-size", NULL, NULL)) {
 		m->has_size = true;
-		return spec_size(value, INT64_MAX, &m->size);
-	} else if (one_of(key, "tmpfs-mode", NULL, NULL)) {
+		return spec_parse_size(value, INT64_MAX, &m->size);
+	} else if (spec_is_one_of(key, "tmpfs-mode", NULL, NULL)) {
 		m->has_mode = true;
-		return octal(value, &m->mode);
+		return spec_parse_octal(value, &m->mode);
 	} else
 		return ERR_VERSION;
 	return 0;
 }
 
-static int check_mount(const struct spec_mount *m, const char **why)
+static int spec_check_mount(const struct spec_parse_mount *m, const char **why)
 {
 	bool path = m->source.n && (m->source.p[0] == '/' || m->source.p[0] == '.');
 
-	if (!is_inside(m->target))
-		return bad(why,
+	if (!spec_is_target_path(m->target))
+		return spec_fail(why,
 			"target= is missing, or does not begin with /, or is / itself");
 	if ((m->type == SPEC_BIND || m->type == SPEC_OVERLAY) && !path)
-		return bad(why, "source= is not a path of this machine");
-	if (m->type == SPEC_VOLUME && m->source.n && !is_volume_name(m->source))
-		return bad(why, "source= is not the name of a volume");
+		return spec_fail(why, "source= is not a path of this machine");
+	if (m->type == SPEC_VOLUME && m->source.n && !spec_is_volume_name(m->source))
+		return spec_fail(why, "source= is not the name of a volume");
 	if (m->type == SPEC_TMPFS && m->source.n)
-		return bad(why, "a tmpfs has no source");
+		return spec_fail(why, "a tmpfs has no source");
 	if ((m->has_size || m->has_mode) && m->type != SPEC_TMPFS)
-		return bad(why, "tmpfs-size and tmpfs-mode are for type=tmpfs");
+		return spec_fail(why, "tmpfs-size and tmpfs-mode are for type=tmpfs");
 	if (m->no_copy && m->type != SPEC_VOLUME)
-		return bad(why, "volume-nocopy is for type=volume");
+		return spec_fail(why, "volume-nocopy is for type=volume");
 	if (m->propagation.n && m->type != SPEC_BIND)
-		return bad(why, "bind-propagation is for type=bind");
+		return spec_fail(why, "bind-propagation is for type=bind");
 	if (m->read_only && (m->type == SPEC_OVERLAY || m->type == SPEC_TMPFS))
-		return bad(why, "readonly is for type=bind and type=volume");
+		return spec_fail(why, "readonly is for type=bind and type=volume");
 	return 0;
 }
 
-int spec_mount(struct str s, struct spec_mount *m, const char **why)
+int spec_parse_mount(struct str s, struct spec_parse_mount *m, const char **why)
 {
-	struct spec_mount got = {.type = SPEC_VOLUME};
+	struct spec_parse_mount got = {.type = SPEC_VOLUME};
 	int r = 0;
 
 	while (s.n && !r) {
 		struct str value = str_cut(&s, ','), key = str_cut(&value, '=');
 
-		r = take_key(&got, key, value);
+		r = spec_set_key(&got, key, value);
 		if (r == ERR_VERSION)
-			return bad(why, "a key is none of those that od-runtime knows");
+			return spec_fail(
+				why, "a key is none of those that od-runtime knows");
 		if (r)
-			return bad(why, "a value is none that its key can have");
+			return spec_fail(why, "a value is none that its key can have");
 	}
-	r = check_mount(&got, why);
+	r = spec_check_mount(&got, why);
 	if (!r)
 		*m = got;
 	return r;
 }
 
-static int limit_of(struct str s, int64_t *n)
+static int spec_parse_limit(struct str s, int64_t *n)
 {
 	uint64_t v;
 
-	if (one_of(s, "-1", "unlimited", NULL)) {
+	if (spec_is_one_of(s, "-1", "unlimited", NULL)) {
 		*n = -1;
 		return 0;
 	}
@@ -425,24 +429,25 @@ static int limit_of(struct str s, int64_t *n)
 	return 0;
 }
 
-int spec_ulimit(struct str s, struct spec_ulimit *u, const char **why)
+int spec_parse_ulimit(struct str s, struct spec_parse_ulimit *u, const char **why)
 {
-	struct spec_ulimit got;
+	struct spec_parse_ulimit got;
 	struct str hard = s, soft;
 
 	got.name = str_cut(&hard, '=');
 	soft = str_cut(&hard, ':');
 	if (!got.name.n || !soft.n)
-		return bad(why, "it is not NAME=SOFT or NAME=SOFT:HARD");
-	if (limit_of(soft, &got.soft) || limit_of(hard.n ? hard : soft, &got.hard))
-		return bad(why, "a limit is neither a number nor unlimited");
+		return spec_fail(why, "it is not NAME=SOFT or NAME=SOFT:HARD");
+	if (spec_parse_limit(soft, &got.soft) ||
+		spec_parse_limit(hard.n ? hard : soft, &got.hard))
+		return spec_fail(why, "a limit is neither a number nor unlimited");
 	if (got.hard >= 0 && (got.soft < 0 || got.soft > got.hard))
-		return bad(why, "the soft limit is above the hard one");
+		return spec_fail(why, "the soft limit is above the hard one");
 	*u = got;
 	return 0;
 }
 
-int spec_pair(struct str s, struct str *name, struct str *value)
+int spec_parse_pair(struct str s, struct str *name, struct str *value)
 {
 	struct str rest = s, first = str_cut(&rest, '=');
 
@@ -456,25 +461,25 @@ int spec_pair(struct str s, struct str *name, struct str *value)
 	return 0;
 }
 
-int spec_platform(struct str s, struct str *arch, const char **why)
+int spec_parse_platform(struct str s, struct str *arch, const char **why)
 {
 	struct str rest = s, os = str_cut(&rest, '/'), name = str_cut(&rest, '/');
 
 	if (!str_eq(os, STR("linux")) || !name.n)
-		return bad(why, "it is not linux/ARCH, as linux/amd64");
+		return spec_fail(why, "it is not linux/ARCH, as linux/amd64");
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
 
 		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '/')
-			return bad(why, "it is not linux/ARCH, as linux/amd64");
+			return spec_fail(why, "it is not linux/ARCH, as linux/amd64");
 	}
 	*arch = name;
 	return 0;
 }
 
-int spec_gpus(struct str s, struct spec_gpus *g, const char **why)
+int spec_parse_gpus(struct str s, struct spec_parse_gpus *g, const char **why)
 {
-	struct spec_gpus got = {0};
+	struct spec_parse_gpus got = {0};
 	uint64_t n;
 
 	s = str_trim(s, "\"");
@@ -485,7 +490,7 @@ int spec_gpus(struct str s, struct spec_gpus *g, const char **why)
 	else if (str_starts(s, STR("device=")) && s.n > 7)
 		got.ids = str_skip(s, 7);
 	else
-		return bad(why, "it is none of all, a number, device=ID,...");
+		return spec_fail(why, "it is none of all, a number, device=ID,...");
 	*g = got;
 	return 0;
 }

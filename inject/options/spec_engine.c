@@ -21,9 +21,9 @@ static bool spec_is_device_rights(struct str s)
 	return s.n > 0;
 }
 
-int spec_device(struct str s, struct spec_device *d, const char **why)
+int spec_parse_device(struct str s, struct spec_parse_device *d, const char **why)
 {
-	struct spec_device got = {.rights = STR("rwm")};
+	struct spec_parse_device got = {.rights = STR("rwm")};
 	struct str rest = s, second;
 
 	got.outside = str_cut(&rest, ':');
@@ -44,11 +44,11 @@ int spec_device(struct str s, struct spec_device *d, const char **why)
 	return 0;
 }
 
-int spec_restart(struct str s, struct spec_restart *p, const char **why)
+int spec_parse_restart(struct str s, struct spec_parse_restart *p, const char **why)
 {
 	static const char *const policies[] = {
 		"no", "always", "unless-stopped", "on-failure"};
-	struct spec_restart got = {0};
+	struct spec_parse_restart got = {0};
 	struct str count = s;
 	bool known = false;
 
@@ -69,7 +69,7 @@ int spec_restart(struct str s, struct spec_restart *p, const char **why)
 	return 0;
 }
 
-int spec_sysctl(struct str s, const char **why)
+int spec_check_sysctl(struct str s, const char **why)
 {
 	static const char *const names[] = {"kernel.msgmax", "kernel.msgmnb",
 		"kernel.msgmni", "kernel.sem", "kernel.shmall", "kernel.shmmax",

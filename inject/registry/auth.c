@@ -2,7 +2,7 @@
 
 #include "base/b64.h"
 #include "codec/http/http.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 
 #include <errno.h>
 
@@ -33,7 +33,7 @@ void auth_free(struct auth *a)
 	arena_wipe(&a->arena);
 }
 
-static const struct auth_token *find_token(const struct auth *a, struct str scope)
+static const struct auth_token *auth_find_token(const struct auth *a, struct str scope)
 {
 	for (size_t i = 0; i < a->tokens_n; i++)
 		if (str_eq(a->tokens[i].scope, scope))
@@ -41,7 +41,7 @@ static const struct auth_token *find_token(const struct auth *a, struct str scop
 	return NULL;
 }
 
-static void put_basic(const struct login *l, struct buf *out)
+static void auth_write_basic(const struct login *l, struct buf *out)
 {
 	struct buf pair = BUF_SECRET(REGISTRY_TOKEN_MAX);
 
@@ -56,15 +56,15 @@ static void put_basic(const struct login *l, struct buf *out)
 	buf_free(&pair);
 }
 
-void auth_header(const struct auth *a, const struct url *to, struct str scope,
+void auth_write_header(const struct auth *a, const struct url *to, struct str scope,
 	uint64_t now, struct buf *out)
 {
-	const struct auth_token *t = find_token(a, scope);
+	const struct auth_token *t = auth_find_token(a, scope);
 
-	if (!url_same_origin(a->home, to))
+	if (!url_is_same_origin(a->home, to))
 		return;
 	if (a->basic) {
-		put_basic(a->login, out);
+		auth_write_basic(a->login, out);
 	} else if (t && now < t->until) {
 		buf_puts(out, "Authorization: Bearer ");
 		buf_str(out, t->value);
@@ -73,7 +73,7 @@ void auth_header(const struct auth *a, const struct url *to, struct str scope,
 }
 
 /* Whether the token server may receive the login. */
-static bool is_trusted_realm(const struct auth *a, const struct url *realm)
+static bool auth_is_trusted_realm(const struct auth *a, const struct url *realm)
 {
 	if (str_eq_nocase(realm->host, a->home->host))
 		return true;
@@ -86,7 +86,8 @@ static bool is_trusted_realm(const struct auth *a, const struct url *realm)
 	return false;
 }
 
-static void put_parameter(struct buf *out, const char *name, struct str value, bool first)
+static void auth_write_param(
+	struct buf *out, const char *name, struct str value, bool first)
 {
 	if (!value.n)
 		return;
@@ -95,7 +96,7 @@ static void put_parameter(struct buf *out, const char *name, struct str value, b
 }
 
 /* GET realm?service=&scope=&scope= */
-static void ask_with_login(const struct auth *a, const struct challenge *c,
+static void auth_request_login(const struct auth *a, const struct challenge *c,
 	struct str scope, struct auth_request *q, bool trusted)
 {
 	bool has_query = memchr(c->realm.p, '?', c->realm.n) != NULL;
@@ -104,30 +105,31 @@ static void ask_with_login(const struct auth *a, const struct challenge *c,
 	buf_str(&q->text, c->realm);
 	buf_putc(&q->text, has_query ? '&' : '?');
 	from = q->text.n;
-	put_parameter(&q->text, "service", c->service, true);
+	auth_write_param(&q->text, "service", c->service, true);
 	while (scope.n)
-		put_parameter(&q->text, "scope", str_cut(&scope, ' '), q->text.n == from);
+		auth_write_param(
+			&q->text, "scope", str_cut(&scope, ' '), q->text.n == from);
 	if (trusted && a->login->user.n)
-		put_parameter(&q->text, "account", a->login->user, q->text.n == from);
+		auth_write_param(&q->text, "account", a->login->user, q->text.n == from);
 	if (trusted && a->login->user.n)
-		put_basic(a->login, &q->headers);
+		auth_write_basic(a->login, &q->headers);
 }
 
 /* RFC 6749, section 6, in the form that token servers of registries support. */
-static void ask_with_identity(const struct auth *a, const struct challenge *c,
+static void auth_request_refresh(const struct auth *a, const struct challenge *c,
 	struct str scope, struct auth_request *q)
 {
 	q->post = true;
 	buf_str(&q->text, c->realm);
-	put_parameter(&q->body, "grant_type", STR("refresh_token"), true);
-	put_parameter(&q->body, "service", c->service, false);
-	put_parameter(&q->body, "client_id", STR("od-runtime"), false);
-	put_parameter(&q->body, "scope", scope, false);
-	put_parameter(&q->body, "refresh_token", a->login->identity, false);
+	auth_write_param(&q->body, "grant_type", STR("refresh_token"), true);
+	auth_write_param(&q->body, "service", c->service, false);
+	auth_write_param(&q->body, "client_id", STR("od-runtime"), false);
+	auth_write_param(&q->body, "scope", scope, false);
+	auth_write_param(&q->body, "refresh_token", a->login->identity, false);
 }
 
-static int bearer(struct auth *a, const struct challenge *c, struct str scope,
-	struct auth_request *q, const char **why)
+static int auth_request_bearer(struct auth *a, const struct challenge *c,
+	struct str scope, struct auth_request *q, const char **why)
 {
 	struct url realm;
 	bool trusted;
@@ -138,18 +140,18 @@ static int bearer(struct auth *a, const struct challenge *c, struct str scope,
 	*why = "it sends us from https to a token server without";
 	if (a->home->secure && !realm.secure)
 		return ERR_TYPE;
-	trusted = is_trusted_realm(a, &realm);
+	trusted = auth_is_trusted_realm(a, &realm);
 	if (trusted && a->login->identity.n)
-		ask_with_identity(a, c, scope, q);
+		auth_request_refresh(a, c, scope, q);
 	else
-		ask_with_login(a, c, scope, q, trusted);
+		auth_request_login(a, c, scope, q, trusted);
 	*why = "its token server's address is too long";
 	if (q->text.err || q->headers.err || q->body.err)
 		return ERR_LIMIT;
 	return url_parse(&q->url, buf_view(&q->text)) ? ERR_SYNTAX : 1;
 }
 
-int auth_challenge(struct auth *a, const struct challenge *c, struct str scope,
+int auth_answer_challenge(struct auth *a, const struct challenge *c, struct str scope,
 	struct auth_request *q, const char **why)
 {
 	*q = (struct auth_request){
@@ -158,7 +160,7 @@ int auth_challenge(struct auth *a, const struct challenge *c, struct str scope,
 		.body = BUF_SECRET(REGISTRY_TOKEN_MAX),
 	};
 	if (c->scheme == CHALLENGE_BEARER)
-		return bearer(a, c, scope, q, why);
+		return auth_request_bearer(a, c, scope, q, why);
 	*why = "it wants a way to log in that is not known here";
 	if (c->scheme != CHALLENGE_BASIC)
 		return ERR_TYPE;
@@ -179,7 +181,7 @@ void auth_request_free(struct auth_request *q)
 	buf_free(&q->body);
 }
 
-static bool is_token(struct str s)
+static bool auth_is_token(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7F)
@@ -188,9 +190,9 @@ static bool is_token(struct str s)
 }
 
 /* The slot of the scope's token, or the slot of the oldest token if all are in use. */
-static struct auth_token *place(struct auth *a, struct str scope)
+static struct auth_token *auth_get_token_slot(struct auth *a, struct str scope)
 {
-	struct auth_token *t = (struct auth_token *)(uintptr_t)find_token(a, scope);
+	struct auth_token *t = (struct auth_token *)(uintptr_t)auth_find_token(a, scope);
 
 	if (t)
 		return t;
@@ -203,32 +205,32 @@ static struct auth_token *place(struct auth *a, struct str scope)
 	return t;
 }
 
-int auth_take(struct auth *a, struct str scope, struct str json, uint64_t now)
+int auth_read_token(struct auth *a, struct str scope, struct str json, uint64_t now)
 {
 	struct str value;
 	int64_t life;
 	char *kept, *kept_scope;
-	struct doc d;
-	int r = doc_parse(&d, json);
+	struct json_doc d;
+	int r = json_doc_parse(&d, json);
 
 	if (r)
 		return r == -ENOMEM ? r : ERR_SYNTAX;
-	value = doc_str(&d, json_get(doc_root(&d), "token"));
+	value = json_doc_str(&d, json_get(json_doc_root(&d), "token"));
 	if (!value.n)
-		value = doc_str(&d, json_get(doc_root(&d), "access_token"));
-	life = doc_int(json_get(doc_root(&d), "expires_in"), LIFE_S);
+		value = json_doc_str(&d, json_get(json_doc_root(&d), "access_token"));
+	life = json_doc_int(json_get(json_doc_root(&d), "expires_in"), LIFE_S);
 	life = life < LIFE_S ? LIFE_S : life > LIFE_MAX_S ? LIFE_MAX_S : life;
-	kept = is_token(value) ? arena_cstr(&a->arena, value) : NULL;
+	kept = auth_is_token(value) ? arena_cstr(&a->arena, value) : NULL;
 	kept_scope = arena_cstr(&a->arena, scope);
-	r = !is_token(value) ? ERR_SYNTAX : kept && kept_scope ? 0 : -ENOMEM;
+	r = !auth_is_token(value) ? ERR_SYNTAX : kept && kept_scope ? 0 : -ENOMEM;
 	if (!r && value.n > REGISTRY_TOKEN_MAX)
 		r = ERR_LIMIT;
 	if (!r)
-		*place(a, scope) = (struct auth_token){
+		*auth_get_token_slot(a, scope) = (struct auth_token){
 			.scope = str_make(kept_scope, scope.n),
 			.value = str_make(kept, value.n),
 			.until = now + (uint64_t)(life - SPARE_S) * 1000,
 		};
-	doc_free(&d);
+	json_doc_free(&d);
 	return r;
 }

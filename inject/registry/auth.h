@@ -43,20 +43,21 @@ void auth_free(struct auth *a);
  * "repository:a/b:pull"; several are separated by blanks). Appends nothing unless the
  * url has the registry's origin and there is a login or token that it requires.
  */
-void auth_header(const struct auth *a, const struct url *to, struct str scope,
+void auth_write_header(const struct auth *a, const struct url *to, struct str scope,
 	uint64_t now, struct buf *out);
 
 /*
  * Handles the challenge of a 401 of the registry. 0: repeat the request; 1: *q is the
- * request for a token, whose answer goes to auth_take; ERR_TYPE: the required login is
- * not supported, missing or refused; ERR_SYNTAX, -ENOMEM. After an error *why is a
- * static sentence. Frees nothing of q.
+ * request for a token, whose answer goes to auth_read_token; ERR_TYPE: the required
+ * login is not supported, missing or refused; ERR_SYNTAX, -ENOMEM. After an error *why
+ * is a static sentence. Frees nothing of q.
  */
-int auth_challenge(struct auth *a, const struct challenge *c, struct str scope,
+int auth_answer_challenge(struct auth *a, const struct challenge *c, struct str scope,
 	struct auth_request *q, const char **why) MUST_USE;
 void auth_request_free(struct auth_request *q);
 
 /* The token server's answer, JSON. 0; ERR_SYNTAX; ERR_LIMIT, -ENOMEM. */
-int auth_take(struct auth *a, struct str scope, struct str json, uint64_t now) MUST_USE;
+int auth_read_token(
+	struct auth *a, struct str scope, struct str json, uint64_t now) MUST_USE;
 
 #endif

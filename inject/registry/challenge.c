@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static struct str blanks(struct str s)
+static struct str challenge_skip_blanks(struct str s)
 {
 	while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
 		s = str_skip(s, 1);
@@ -12,14 +12,15 @@ static struct str blanks(struct str s)
 }
 
 /* Skips blanks and commas between elements; a list may have empty elements. */
-static struct str commas(struct str s)
+static struct str challenge_skip_commas(struct str s)
 {
-	for (s = blanks(s); s.n && s.p[0] == ','; s = blanks(s))
+	for (s = challenge_skip_blanks(s); s.n && s.p[0] == ',';
+		s = challenge_skip_blanks(s))
 		s = str_skip(s, 1);
 	return s;
 }
 
-static struct str token(struct str *s)
+static struct str challenge_parse_token(struct str *s)
 {
 	struct str t = str_make(s->p, 0);
 
@@ -30,7 +31,7 @@ static struct str token(struct str *s)
 }
 
 /* Parses a quoted string after its first quote. */
-static int quoted(struct str *s, struct arena *a, struct str *out)
+static int challenge_parse_quoted(struct str *s, struct arena *a, struct str *out)
 {
 	char *p = arena_alloc(a, s->n + 1);
 	size_t n = 0;
@@ -52,7 +53,7 @@ static int quoted(struct str *s, struct arena *a, struct str *out)
 	return 0;
 }
 
-static struct str *place(struct challenge *c, struct str name)
+static struct str *challenge_find_param(struct challenge *c, struct str name)
 {
 	const struct {
 		struct str name;
@@ -71,29 +72,29 @@ static struct str *place(struct challenge *c, struct str name)
 }
 
 /* Parses name = value; 1, with *rest unchanged, if a scheme follows instead. */
-static int parameter(struct str *rest, struct arena *a, struct challenge *c)
+static int challenge_parse_param(struct str *rest, struct arena *a, struct challenge *c)
 {
 	struct str s = *rest, value = {0};
-	struct str name = token(&s);
-	struct str *at = place(c, name);
+	struct str name = challenge_parse_token(&s);
+	struct str *at = challenge_find_param(c, name);
 	int r = 0;
 
-	s = blanks(s);
+	s = challenge_skip_blanks(s);
 	if (!name.n)
 		return ERR_SYNTAX;
 	if (!s.n || s.p[0] != '=')
 		return 1;
-	s = blanks(str_skip(s, 1));
+	s = challenge_skip_blanks(str_skip(s, 1));
 	if (s.n && s.p[0] == '"') {
 		s = str_skip(s, 1);
-		r = quoted(&s, a, &value);
+		r = challenge_parse_quoted(&s, a, &value);
 	} else {
-		value = token(&s);
+		value = challenge_parse_token(&s);
 		r = value.n ? 0 : ERR_SYNTAX;
 	}
 	if (r)
 		return r;
-	s = blanks(s);
+	s = challenge_skip_blanks(s);
 	if (s.n && s.p[0] != ',')
 		return ERR_SYNTAX;
 	if (at && at->p)
@@ -105,7 +106,7 @@ static int parameter(struct str *rest, struct arena *a, struct challenge *c)
 }
 
 /* Whether a run of token68 bytes follows, as for Negotiate; skips it. */
-static bool token68(struct str *rest)
+static bool challenge_skip_token68(struct str *rest)
 {
 	struct str s = *rest;
 	size_t n = 0;
@@ -117,7 +118,7 @@ static bool token68(struct str *rest)
 	s = str_skip(s, n);
 	while (s.n && s.p[0] == '=')
 		s = str_skip(s, 1);
-	s = blanks(s);
+	s = challenge_skip_blanks(s);
 	if (s.n && s.p[0] != ',')
 		return false;
 	*rest = s;
@@ -127,8 +128,8 @@ static bool token68(struct str *rest)
 int challenge_next(struct str *rest, struct arena *a, struct challenge *c)
 {
 	struct challenge got = {0};
-	struct str s = commas(*rest);
-	struct str scheme = token(&s);
+	struct str s = challenge_skip_commas(*rest);
+	struct str scheme = challenge_parse_token(&s);
 	int r = 0;
 
 	if (!scheme.n)
@@ -139,20 +140,20 @@ int challenge_next(struct str *rest, struct arena *a, struct challenge *c)
 		got.scheme = CHALLENGE_BASIC;
 	else if (str_eq_nocase(scheme, STR("Bearer")))
 		got.scheme = CHALLENGE_BEARER;
-	s = blanks(s);
-	if (s.n && s.p[0] != ',' && !token68(&s)) {
-		r = parameter(&s, a, &got);
+	s = challenge_skip_blanks(s);
+	if (s.n && s.p[0] != ',' && !challenge_skip_token68(&s)) {
+		r = challenge_parse_param(&s, a, &got);
 		if (r > 0)
 			r = ERR_SYNTAX;
 	}
 	/* After a comma a parameter or the next scheme follows. */
 	while (!r) {
-		struct str next = commas(s);
+		struct str next = challenge_skip_commas(s);
 
 		s = next;
 		if (!next.n)
 			break;
-		r = parameter(&s, a, &got);
+		r = challenge_parse_param(&s, a, &got);
 	}
 	if (r < 0)
 		return r;

@@ -5,7 +5,7 @@
 #include "base/jw.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 #include "limits.h"
 #include "proc/capture.h"
 
@@ -36,7 +36,7 @@ bool login_is_hub(struct str registry)
  * Whether a key of config.json, a host or an address with an obsolete API version, names
  * the registry.
  */
-static bool names_registry(struct str key, struct str registry)
+static bool login_match_registry(struct str key, struct str registry)
 {
 	struct str host;
 
@@ -52,18 +52,19 @@ static bool names_registry(struct str key, struct str registry)
 		(login_is_hub(host) && login_is_hub(registry));
 }
 
-static struct json_val find(struct doc *d, struct json_val object, struct str registry)
+static struct json_val login_find_entry(
+	struct json_doc *d, struct json_val object, struct str registry)
 {
 	struct json_val key, value;
 	int it = 0;
 
 	while (json_type(object) == JSON_OBJECT && json_next(object, &it, &key, &value))
-		if (names_registry(doc_str(d, key), registry))
+		if (login_match_registry(json_doc_str(d, key), registry))
 			return value;
 	return json_get(object, ""); /* absent: no registry has that name */
 }
 
-static int keep(struct arena *a, struct str from, struct str *to)
+static int login_copy_text(struct arena *a, struct str from, struct str *to)
 {
 	char *p = arena_cstr(a, from);
 
@@ -74,7 +75,7 @@ static int keep(struct arena *a, struct str from, struct str *to)
 }
 
 /* Decodes "user:secret" from base64; old versions of docker pad it with NULs. */
-static int read_pair(struct str text, struct arena *a, struct login *l)
+static int login_read_pair(struct str text, struct arena *a, struct login *l)
 {
 	struct buf pair = BUF_SECRET(LOGIN_FILE_MAX);
 	struct str rest;
@@ -86,37 +87,37 @@ static int read_pair(struct str text, struct arena *a, struct login *l)
 	if (!r && (colon == rest.n || !colon))
 		r = ERR_SYNTAX;
 	if (!r)
-		r = keep(a, str_make(rest.p, colon), &l->user);
+		r = login_copy_text(a, str_make(rest.p, colon), &l->user);
 	rest = str_skip(rest, colon + 1);
 	rest.n = str_find_byte(rest, '\0');
 	if (!r)
-		r = keep(a, rest, &l->secret);
+		r = login_copy_text(a, rest, &l->secret);
 	buf_free(&pair);
 	return r;
 }
 
-static int read_entry(
-	struct doc *d, struct json_val entry, struct arena *a, struct login *l)
+static int login_read_entry(
+	struct json_doc *d, struct json_val entry, struct arena *a, struct login *l)
 {
-	struct str pair = doc_str(d, json_get(entry, "auth"));
-	struct str user = doc_str(d, json_get(entry, "username"));
-	struct str secret = doc_str(d, json_get(entry, "password"));
-	struct str identity = doc_str(d, json_get(entry, "identitytoken"));
+	struct str pair = json_doc_str(d, json_get(entry, "auth"));
+	struct str user = json_doc_str(d, json_get(entry, "username"));
+	struct str secret = json_doc_str(d, json_get(entry, "password"));
+	struct str identity = json_doc_str(d, json_get(entry, "identitytoken"));
 	int r = 0;
 
 	if (pair.n)
-		r = read_pair(pair, a, l);
+		r = login_read_pair(pair, a, l);
 	else if (user.n)
-		r = keep(a, user, &l->user);
+		r = login_copy_text(a, user, &l->user);
 	if (!r && !pair.n && user.n)
-		r = keep(a, secret, &l->secret);
+		r = login_copy_text(a, secret, &l->secret);
 	if (!r && identity.n)
-		r = keep(a, identity, &l->identity);
+		r = login_copy_text(a, identity, &l->identity);
 	return r;
 }
 
 /* Whether s can be a part of a program's name, and is no path. */
-static bool is_helper(struct str s)
+static bool login_is_helper(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!((s.p[i] >= 'a' && s.p[i] <= 'z') ||
@@ -132,21 +133,24 @@ int login_read(
 	struct login_source got = {0};
 	struct json_val root;
 	struct str helper;
-	struct doc d;
-	int r = doc_parse(&d, config);
+	struct json_doc d;
+	int r = json_doc_parse(&d, config);
 
 	if (r)
 		return r == -ENOMEM ? r : ERR_SYNTAX;
-	root = doc_root(&d);
-	helper = doc_str(&d, find(&d, json_get(root, "credHelpers"), registry));
+	root = json_doc_root(&d);
+	helper = json_doc_str(
+		&d, login_find_entry(&d, json_get(root, "credHelpers"), registry));
 	if (!helper.n)
-		r = read_entry(
-			&d, find(&d, json_get(root, "auths"), registry), a, &got.login);
+		r = login_read_entry(&d,
+			login_find_entry(&d, json_get(root, "auths"), registry), a,
+			&got.login);
 	if (!helper.n && !got.login.user.n && !got.login.identity.n)
-		helper = doc_str(&d, json_get(root, "credsStore"));
+		helper = json_doc_str(&d, json_get(root, "credsStore"));
 	if (!r && helper.n)
-		r = is_helper(helper) ? keep(a, helper, &got.helper) : ERR_SYNTAX;
-	doc_free(&d);
+		r = login_is_helper(helper) ? login_copy_text(a, helper, &got.helper)
+					    : ERR_SYNTAX;
+	json_doc_free(&d);
 	if (!r)
 		*s = got;
 	return r;
@@ -156,22 +160,22 @@ int login_read_helper(struct str answer, struct arena *a, struct login *l)
 {
 	struct login got = {0};
 	struct str user, secret;
-	struct doc d;
-	int r = doc_parse(&d, answer);
+	struct json_doc d;
+	int r = json_doc_parse(&d, answer);
 
 	if (r)
 		return r == -ENOMEM ? r : ERR_SYNTAX;
-	user = doc_str(&d, json_get(doc_root(&d), "Username"));
-	secret = doc_str(&d, json_get(doc_root(&d), "Secret"));
+	user = json_doc_str(&d, json_get(json_doc_root(&d), "Username"));
+	secret = json_doc_str(&d, json_get(json_doc_root(&d), "Secret"));
 	if (!secret.n)
 		r = ERR_SYNTAX;
 	else if (str_eq(user, STR("<token>")))
-		r = keep(a, secret, &got.identity);
+		r = login_copy_text(a, secret, &got.identity);
 	else
-		r = keep(a, user, &got.user);
+		r = login_copy_text(a, user, &got.user);
 	if (!r && !got.identity.n)
-		r = keep(a, secret, &got.secret);
-	doc_free(&d);
+		r = login_copy_text(a, secret, &got.secret);
+	json_doc_free(&d);
 	if (!r)
 		*l = got;
 	return r;
@@ -180,7 +184,7 @@ int login_read_helper(struct str answer, struct arena *a, struct login *l)
 /* --- Helpers ------------------------------------------------------------------------ */
 
 /* The absolute path of a program, searched in PATH as by a shell. */
-static int search_path(const char *program, struct buf *out)
+static int login_search_path(const char *program, struct buf *out)
 {
 	const char *path = getenv("PATH");
 	struct str rest = str_c(path ? path : "/usr/local/bin:/usr/bin:/bin");
@@ -205,7 +209,7 @@ static int search_path(const char *program, struct buf *out)
 }
 
 /* Passes the variables that helpers need to find their stores, and no others. */
-static int environment(struct arena *a, const char **env)
+static int login_make_environment(struct arena *a, const char **env)
 {
 	static const char *const names[] = {
 		"HOME", "PATH", "USER", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"};
@@ -229,28 +233,30 @@ static int environment(struct arena *a, const char **env)
 	return 0;
 }
 
-static int wait_for(int fd, short events, uint64_t deadline)
+static int login_wait_helper(int fd, short events, uint64_t deadline)
 {
 	return stop_wait(fd, events, deadline, false);
 }
 
-static int ask_helper(
+static int login_run_helper(
 	struct str helper, struct str registry, struct arena *a, struct login *l)
 {
 	const char *env[6], *argv[3] = {NULL, "get", NULL};
 	struct buf name = BUF_INIT(256), path = BUF_INIT(4096);
 	struct buf answer = BUF_SECRET(LOGIN_FILE_MAX);
-	struct capture c = {
-		.argv = argv, .env = env, .ms = LOGIN_HELPER_MS, .wait = wait_for};
+	struct capture c = {.argv = argv,
+		.env = env,
+		.ms = LOGIN_HELPER_MS,
+		.wait = login_wait_helper};
 	int code = 0, r;
 
 	buf_puts(&name, "docker-credential-");
 	buf_str(&name, helper);
 	argv[0] = buf_cstr(&name);
 	c.input = login_is_hub(registry) ? STR(HUB_KEY) : registry;
-	r = argv[0] ? search_path(argv[0], &path) : name.err;
+	r = argv[0] ? login_search_path(argv[0], &path) : name.err;
 	if (!r)
-		r = environment(a, env);
+		r = login_make_environment(a, env);
 	if (!r) {
 		c.path = buf_cstr(&path);
 		r = c.path ? capture(&c, &answer, &code) : path.err;
@@ -270,7 +276,7 @@ static int ask_helper(
 
 /* --- Finding ------------------------------------------------------------------------ */
 
-static int read_config(struct buf *out, struct buf *path)
+static int login_read_config(struct buf *out, struct buf *path)
 {
 	const char *folder = getenv("DOCKER_CONFIG"), *home = getenv("HOME"), *p;
 	char piece[4096];
@@ -301,7 +307,7 @@ int login_find(struct str registry, struct arena *a, struct login *l)
 	struct login_source s = {0};
 	int r;
 
-	r = read_config(&text, &path);
+	r = login_read_config(&text, &path);
 	if (!r && text.n)
 		r = login_read(buf_view(&text), registry, a, &s);
 	if (r)
@@ -310,13 +316,14 @@ int login_find(struct str registry, struct arena *a, struct login *l)
 	buf_free(&text);
 	buf_free(&path);
 	if (!r && s.helper.n)
-		r = ask_helper(s.helper, registry, a, &s.login);
+		r = login_run_helper(s.helper, registry, a, &s.login);
 	if (!r)
 		*l = s.login;
 	return r;
 }
 
-void login_engine_header(const struct login *l, struct str registry, struct buf *out)
+void login_write_engine_header(
+	const struct login *l, struct str registry, struct buf *out)
 {
 	struct buf json = BUF_SECRET(REGISTRY_TOKEN_MAX);
 	size_t from = out->n;

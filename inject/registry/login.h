@@ -39,7 +39,8 @@ int login_read_helper(struct str answer, struct arena *a, struct login *l) MUST_
 int login_find(struct str registry, struct arena *a, struct login *l) MUST_USE;
 
 /* Appends the value of X-Registry-Auth (base64url of JSON) for an engine's pull. */
-void login_engine_header(const struct login *l, struct str registry, struct buf *out);
+void login_write_engine_header(
+	const struct login *l, struct str registry, struct buf *out);
 
 /* Whether text names Docker's own registry, by any of its names. */
 bool login_is_hub(struct str registry);

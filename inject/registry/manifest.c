@@ -16,7 +16,7 @@ static const struct kind {
 	{MEDIA_DOCKER_INDEX, NULL, MANIFEST_INDEX, true},
 };
 
-static const struct kind *kind_of(struct str media)
+static const struct kind *manifest_find_media(struct str media)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (str_eq(media, str_c(kinds[i].media)))
@@ -24,11 +24,11 @@ static const struct kind *kind_of(struct str media)
 	return NULL;
 }
 
-int content_read(struct doc *d, struct json_val v, struct content *c)
+int content_read(struct json_doc *d, struct json_val v, struct content *c)
 {
-	struct str digest = doc_str(d, json_get(v, "digest"));
-	struct str media = doc_str(d, json_get(v, "mediaType"));
-	int64_t size = doc_int(json_get(v, "size"), -1);
+	struct str digest = json_doc_str(d, json_get(v, "digest"));
+	struct str media = json_doc_str(d, json_get(v, "mediaType"));
+	int64_t size = json_doc_int(json_get(v, "size"), -1);
 
 	if (!digest_is_valid(digest) || size < 0 || media.n >= MEDIA_MAX)
 		return ERR_SYNTAX;
@@ -40,7 +40,7 @@ int content_read(struct doc *d, struct json_val v, struct content *c)
 	return strlen(c->media) == media.n ? 0 : ERR_SYNTAX;
 }
 
-void content_members(struct jw *w, const struct content *c)
+void content_write_members(struct jw *w, const struct content *c)
 {
 	jw_key(w, "mediaType");
 	jw_cstr(w, c->media);
@@ -56,7 +56,7 @@ void content_write(struct buf *out, const struct content *c)
 
 	jw_init(&w, out);
 	jw_object(&w);
-	content_members(&w, c);
+	content_write_members(&w, c);
 	jw_end(&w);
 }
 
@@ -64,22 +64,23 @@ void content_write(struct buf *out, const struct content *c)
  * Finds the kind by the media type, of the transfer or in the text. OCI manifests of a
  * layout may have neither: then the members decide.
  */
-static const char *find_kind(struct manifest *m, struct str media, const struct kind **k)
+static const char *manifest_detect_kind(
+	struct manifest *m, struct str media, const struct kind **k)
 {
-	struct json_val root = doc_root(&m->doc);
+	struct json_val root = json_doc_root(&m->doc);
 	struct json_val own = json_get(root, "mediaType");
 	bool layers = json_type(json_get(root, "layers")) != JSON_ABSENT ||
 		json_type(json_get(root, "config")) != JSON_ABSENT;
 	bool entries = json_type(json_get(root, "manifests")) != JSON_ABSENT;
 
-	if (doc_int(json_get(root, "schemaVersion"), 0) == 1)
+	if (json_doc_int(json_get(root, "schemaVersion"), 0) == 1)
 		return "it is of the schema 1, which is no longer in use";
-	if (doc_int(json_get(root, "schemaVersion"), 0) != 2)
+	if (json_doc_int(json_get(root, "schemaVersion"), 0) != 2)
 		return "it is no manifest of an image";
 	if (layers == entries)
 		return layers ? "it is both an image and an index" : "it is empty";
 	if (json_type(own) != JSON_ABSENT) {
-		struct str inside = doc_str(&m->doc, own);
+		struct str inside = json_doc_str(&m->doc, own);
 
 		if (media.n && !str_eq(media, inside))
 			return "it says of itself that it is of another type";
@@ -87,7 +88,7 @@ static const char *find_kind(struct manifest *m, struct str media, const struct 
 	}
 	if (!media.n)
 		media = str_c(layers ? MEDIA_OCI_MANIFEST : MEDIA_OCI_INDEX);
-	*k = kind_of(media);
+	*k = manifest_find_media(media);
 	if (!*k)
 		return "it is neither an image nor an index of images";
 	if (((*k)->kind == MANIFEST_INDEX) != entries)
@@ -95,9 +96,9 @@ static const char *find_kind(struct manifest *m, struct str media, const struct 
 	return NULL;
 }
 
-static const char *read_image(struct manifest *m, const struct kind *k)
+static const char *manifest_read_image(struct manifest *m, const struct kind *k)
 {
-	struct json_val root = doc_root(&m->doc), v;
+	struct json_val root = json_doc_root(&m->doc), v;
 	struct content c;
 	int it = 0;
 
@@ -116,13 +117,13 @@ static const char *read_image(struct manifest *m, const struct kind *k)
 	return NULL;
 }
 
-static const char *read_index(struct manifest *m)
+static const char *manifest_read_index(struct manifest *m)
 {
 	struct json_val v;
 	struct content c;
 	int it = 0;
 
-	m->entries = json_get(doc_root(&m->doc), "manifests");
+	m->entries = json_get(json_doc_root(&m->doc), "manifests");
 	if (json_type(m->entries) != JSON_ARRAY)
 		return "it has no list of images";
 	if (json_count(m->entries) > INJECT_PLATFORMS_MAX)
@@ -141,15 +142,16 @@ int manifest_read(
 	int r;
 
 	*m = (struct manifest){0};
-	r = doc_parse(&m->doc, text);
+	r = json_doc_parse(&m->doc, text);
 	if (r == -ENOMEM)
 		return r;
-	words = r ? "it is no JSON" : find_kind(m, str_c(media), &k);
+	words = r ? "it is no JSON" : manifest_detect_kind(m, str_c(media), &k);
 	if (!words) {
 		m->kind = k->kind;
 		m->docker = k->docker;
 		m->media = k->media;
-		words = k->kind == MANIFEST_IMAGE ? read_image(m, k) : read_index(m);
+		words = k->kind == MANIFEST_IMAGE ? manifest_read_image(m, k)
+						  : manifest_read_index(m);
 	}
 	if (!words)
 		return 0;
@@ -160,15 +162,15 @@ int manifest_read(
 
 void manifest_free(struct manifest *m)
 {
-	doc_free(&m->doc);
+	json_doc_free(&m->doc);
 	*m = (struct manifest){0};
 }
 
-void platform_read(struct doc *d, struct json_val entry, struct platform *p)
+void platform_read(struct json_doc *d, struct json_val entry, struct platform *p)
 {
 	struct json_val v = json_get(entry, "platform");
 
-	p->os = doc_str(d, json_get(v, "os"));
-	p->arch = doc_str(d, json_get(v, "architecture"));
-	p->variant = doc_str(d, json_get(v, "variant"));
+	p->os = json_doc_str(d, json_get(v, "os"));
+	p->arch = json_doc_str(d, json_get(v, "architecture"));
+	p->variant = json_doc_str(d, json_get(v, "variant"));
 }

@@ -6,7 +6,7 @@
 #define INJECT_REGISTRY_MANIFEST_H
 
 #include "base/jw.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 #include "inject/registry/store.h"
 
 #define MEDIA_OCI_INDEX "application/vnd.oci.image.index.v1+json"
@@ -23,7 +23,7 @@ enum manifest_kind { MANIFEST_IMAGE, MANIFEST_INDEX };
 struct manifest {
 	enum manifest_kind kind;
 	bool docker;             /* Docker's media types, else OCI's */
-	struct doc doc;          /* owned; indexes the text */
+	struct json_doc doc;     /* owned; indexes the text */
 	struct content config;   /* of an image */
 	struct json_val layers;  /* of an image: descriptors, bottom first */
 	struct json_val entries; /* of an index: descriptors with a platform */
@@ -41,11 +41,11 @@ int manifest_read(struct manifest *m, struct str text, const char *media,
 void manifest_free(struct manifest *m);
 
 /* Reads a descriptor. 0; ERR_SYNTAX: its digest, size or type is missing or wrong. */
-int content_read(struct doc *d, struct json_val v, struct content *c) MUST_USE;
+int content_read(struct json_doc *d, struct json_val v, struct content *c) MUST_USE;
 
 /* Append a descriptor with exactly its three members, as an object or as members only. */
 void content_write(struct buf *out, const struct content *c);
-void content_members(struct jw *w, const struct content *c);
+void content_write_members(struct jw *w, const struct content *c);
 
 /* The platform of an entry of an index; the strs live as long as d. */
 struct platform {
@@ -53,6 +53,6 @@ struct platform {
 };
 
 /* All empty when the entry has no platform. */
-void platform_read(struct doc *d, struct json_val entry, struct platform *p);
+void platform_read(struct json_doc *d, struct json_val entry, struct platform *p);
 
 #endif

@@ -6,7 +6,7 @@
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
 #include "inject/http/certs.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 #include "inject/registry/remote_trust.h"
 #include "net/resolve.h"
 #include "net/tls_credentials.h"
@@ -18,12 +18,12 @@
 
 /* --- Beginning and end -------------------------------------------------------------- */
 
-static bool is_loopback(struct str host)
+static bool remote_is_local(struct str host)
 {
 	struct dns_address a;
 
-	if (dns_read(host, &a))
-		return url_reach(a.bytes, a.len) == REACH_LOOPBACK;
+	if (dns_parse_address(host, &a))
+		return url_classify(a.bytes, a.len) == REACH_LOOPBACK;
 	return str_eq_nocase(host, STR("localhost"));
 }
 
@@ -43,7 +43,7 @@ int remote_init(struct remote *r, const struct remote_conf *conf)
 		return out_fail_usage("as in registry:localhost:5000/name:tag",
 			"%.*s is no host of a registry", STR_ARG(host));
 	certs_find(conf->host, &r->certs);
-	if (conf->plain || (is_loopback(r->home.host) && !conf->ca && !r->certs.n)) {
+	if (conf->plain || (remote_is_local(r->home.host) && !conf->ca && !r->certs.n)) {
 		buf_reset(&r->text);
 		buf_puts(&r->text, "http://");
 		buf_str(&r->text, host);
@@ -55,9 +55,9 @@ int remote_init(struct remote *r, const struct remote_conf *conf)
 
 void remote_free(struct remote *r)
 {
-	remote_done(r);
+	remote_release(r);
 	if (r->linked)
-		call_close(&r->link);
+		http_client_close(&r->link);
 	r->linked = false;
 	tls_trust_del(r->trust);
 	tls_trust_del(r->others);
@@ -73,7 +73,7 @@ void remote_free(struct remote *r)
 
 /* --- Connections -------------------------------------------------------------------- */
 
-static int fail_at(const struct url *u, const char *words)
+static int remote_fail_url(const struct url *u, const char *words)
 {
 	struct buf where = BUF_INIT(1024);
 
@@ -84,7 +84,7 @@ static int fail_at(const struct url *u, const char *words)
 	return FAIL_ENVIRONMENT;
 }
 
-static const char *resolve_words(int r)
+static const char *remote_resolve_error(int r)
 {
 	switch (r) {
 	case -ENOENT:
@@ -102,31 +102,31 @@ static const char *resolve_words(int r)
  * the registry's address at the first connection. This is also true of the registry
  * itself, whose name may resolve otherwise now.
  */
-static bool may_reach(const struct remote *r, bool home, enum reach reach)
+static bool remote_is_permitted(const struct remote *r, bool home, enum reach reach)
 {
 	if (home && (!r->reached || reach == r->reach))
 		return true;
-	return url_may_reach(reach, r->reach);
+	return url_is_reach_allowed(reach, r->reach);
 }
 
 /*
  * Connects to one of the permitted addresses: 0 with *fd; 1: none is permitted; otherwise
  * the error of the last address.
  */
-static int connect_any(
+static int remote_connect_first(
 	struct remote *r, const struct url *u, const struct dns_addresses *found, int *fd)
 {
-	bool home = url_same_origin(u, &r->home);
+	bool home = url_is_same_origin(u, &r->home);
 	int got, err = 1;
 
 	for (size_t i = 0; i < found->n; i++) {
-		enum reach reach = url_reach(found->at[i].bytes, found->at[i].len);
+		enum reach reach = url_classify(found->at[i].bytes, found->at[i].len);
 		char text[46];
 
-		if (!may_reach(r, home, reach))
+		if (!remote_is_permitted(r, home, reach))
 			continue;
-		dns_text(&found->at[i], text);
-		got = call_connect_address(text, u->port, REGISTRY_CONNECT_MS, false);
+		dns_format_address(&found->at[i], text);
+		got = http_client_connect_to(text, u->port, REGISTRY_CONNECT_MS, false);
 		if (got >= 0) {
 			if (home && !r->reached)
 				r->reach = reach;
@@ -141,14 +141,14 @@ static int connect_any(
 	return err;
 }
 
-static int wait_for_it(int fd, short events, uint64_t deadline)
+static int remote_wait_fd(int fd, short events, uint64_t deadline)
 {
 	return stop_wait(fd, events, deadline, false);
 }
 
-static int connect_to(struct remote *r, const struct url *u, struct call *c)
+static int remote_connect(struct remote *r, const struct url *u, struct http_client *c)
 {
-	bool home = url_same_origin(u, &r->home);
+	bool home = url_is_same_origin(u, &r->home);
 	struct tls_trust **trust = home ? &r->trust : &r->others;
 	struct dns_addresses found;
 	int err = u->secure ? remote_load_trust(r, home, trust) : 0;
@@ -156,48 +156,50 @@ static int connect_to(struct remote *r, const struct url *u, struct call *c)
 
 	if (err)
 		return err;
-	err = resolve(u->host, wait_for_it, &found);
+	err = resolve(u->host, remote_wait_fd, &found);
 	if (err)
-		return err == -EINTR ? err : fail_at(u, resolve_words(err));
-	err = connect_any(r, u, &found, &fd);
+		return err == -EINTR ? err
+				     : remote_fail_url(u, remote_resolve_error(err));
+	err = remote_connect_first(r, u, &found, &fd);
 	if (err == -EINTR)
 		return err;
 	if (err)
-		return fail_at(u,
+		return remote_fail_url(u,
 			err < 0 ? err_text(err)
 				: "the registry leads to an address of this "
 				  "machine's own surroundings");
 	if (!u->secure) {
-		call_begin(c, fd, REGISTRY_MS, false);
+		http_client_begin(c, fd, REGISTRY_MS, false);
 		return 0;
 	}
-	err = call_begin_tls(c, fd, REGISTRY_MS, *trust, u->host);
+	err = http_client_begin_tls(c, fd, REGISTRY_MS, *trust, u->host);
 	if (!err)
 		return 0;
 	fd_close(&fd);
-	return fail_at(u, err == ERR_RANGE ? "the clock here is not set" : err_text(err));
+	return remote_fail_url(
+		u, err == ERR_RANGE ? "the clock here is not set" : err_text(err));
 }
 
-void remote_done(struct remote *r)
+void remote_release(struct remote *r)
 {
-	if (r->strayed) {
-		call_close(&r->other);
-		r->strayed = false;
-	} else if (r->linked && !call_again(&r->link)) {
-		call_close(&r->link);
+	if (r->uses_other) {
+		http_client_close(&r->other);
+		r->uses_other = false;
+	} else if (r->linked && !http_client_reuse(&r->link)) {
+		http_client_close(&r->link);
 		r->linked = false;
 	}
 }
 
 int remote_fail(struct remote *r, int err)
 {
-	struct call *c = r->strayed ? &r->other : &r->link;
+	struct http_client *c = r->uses_other ? &r->other : &r->link;
 
 	if (err == -EINTR || err == -ENOMEM ||
 		(err <= FAIL_BASE && err >= FAIL_ENVIRONMENT))
 		return err;
-	return fail_at(&r->at_url,
-		err == ERR_TLS && c->secure ? call_tls_error(c)
+	return remote_fail_url(&r->at_url,
+		err == ERR_TLS && c->secure ? http_client_tls_error(c)
 			: err == ERR_SYNTAX ? "what it answers is not HTTP"
 			: err == -EINVAL    ? "a value of the request cannot stand in one"
 			: err == ERR_CLOSED ? "it ends the connection too early"
@@ -208,12 +210,12 @@ int remote_fail(struct remote *r, int err)
 
 /* --- Exchanges ---------------------------------------------------------------------- */
 
-static int send_to(struct remote *r, const struct remote_request *q, struct call *c,
-	const char *headers)
+static int remote_send(struct remote *r, const struct remote_request *q,
+	struct http_client *c, const char *headers)
 {
 	struct buf host = BUF_INIT(512);
 	struct target target;
-	struct call_request out = {
+	struct http_client_request out = {
 		.method = q->method,
 		.target = &target,
 		.headers = headers,
@@ -232,13 +234,13 @@ static int send_to(struct remote *r, const struct remote_request *q, struct call
 	if (!out.host)
 		err = -ENOMEM;
 	else if (!q->put)
-		err = call_send(c, &out);
+		err = http_client_send(c, &out);
 	else {
-		err = call_start(c, &out);
+		err = http_client_start(c, &out);
 		if (!err)
 			err = q->put(q->arg, c);
 		if (err >= 0)
-			err = call_finish(c);
+			err = http_client_finish(c);
 	}
 	buf_free(&host);
 	target_free(&target);
@@ -250,10 +252,11 @@ static bool remote_is_read(const struct remote_request *q)
 	return strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0;
 }
 
-static int exchange(struct remote *r, const struct remote_request *q, struct call **c)
+static int remote_exchange(
+	struct remote *r, const struct remote_request *q, struct http_client **c)
 {
 	const uint32_t ms = q->put || q->body.n ? REGISTRY_MS : REGISTRY_READ_MS;
-	bool home = url_same_origin(&r->at_url, &r->home);
+	bool home = url_is_same_origin(&r->at_url, &r->home);
 	bool reused = home && r->linked;
 	struct buf headers = BUF_SECRET(HTTP_HEAD_MAX);
 	const char *lines;
@@ -261,27 +264,27 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 
 	if (q->headers)
 		buf_puts(&headers, q->headers);
-	auth_header(&r->auth, &r->at_url, q->scope, clock_ms(), &headers);
+	auth_write_header(&r->auth, &r->at_url, q->scope, clock_ms(), &headers);
 	lines = buf_cstr(&headers);
 	*c = home ? &r->link : &r->other;
 	if (!lines)
 		err = headers.err;
 	while (!err) {
 		if (!reused) {
-			err = connect_to(r, &r->at_url, *c);
+			err = remote_connect(r, &r->at_url, *c);
 			if (err)
 				break;
-			*(home ? &r->linked : &r->strayed) = true;
+			*(home ? &r->linked : &r->uses_other) = true;
 		}
-		call_limit(*c, ms, ms);
-		err = send_to(r, q, *c, lines);
+		http_client_set_limits(*c, ms, ms);
+		err = remote_send(r, q, *c, lines);
 		/*
 		 * The server may have closed the idle connection while the request was
 		 * being sent.
 		 */
 		if (!reused || (err != ERR_CLOSED && err != -ECONNRESET))
 			break;
-		call_close(&r->link);
+		http_client_close(&r->link);
 		r->linked = reused = false;
 		err = 0;
 	}
@@ -289,18 +292,19 @@ static int exchange(struct remote *r, const struct remote_request *q, struct cal
 	return err ? remote_fail(r, err) : 0;
 }
 
-static int find_field(const struct call *c, struct str name, struct str *value)
+static int remote_find_field(
+	const struct http_client *c, struct str name, struct str *value)
 {
 	return http_field_find(&c->head.head, c->in.p, name, value);
 }
 
-int remote_drain(struct call *c)
+int remote_drain(struct http_client *c)
 {
 	struct buf rest = BUF_INIT(REGISTRY_ANSWER_MAX);
 	int err;
 
-	call_limit(c, REGISTRY_DRAIN_MS, REGISTRY_DRAIN_MS);
-	err = call_collect(c, &rest);
+	http_client_set_limits(c, REGISTRY_DRAIN_MS, REGISTRY_DRAIN_MS);
+	err = http_client_read_all(c, &rest);
 
 	buf_free(&rest);
 	return err == -EINTR ? err : 0;
@@ -315,22 +319,22 @@ static enum retry_kind remote_kind_of(const struct remote_request *q)
 
 /* 0: the pause is over, and the request is to be sent again; 1: its answer is final. */
 static int remote_wait_for_retry(
-	struct remote *r, const struct remote_request *q, struct call *c)
+	struct remote *r, const struct remote_request *q, struct http_client *c)
 {
 	struct str after = {0};
 	uint32_t jitter = 0;
 	uint64_t ms;
 	int err = random_bytes(&jitter, sizeof(jitter));
 
-	if (find_field(c, STR("Retry-After"), &after))
+	if (remote_find_field(c, STR("Retry-After"), &after))
 		after = STR("");
 	if (err ||
 		!retry_pause(&r->retry, remote_kind_of(q), c->head.status, after,
-			clock_today_s(), jitter, &ms))
+			clock_unix_s(), jitter, &ms))
 		return err ? err : 1;
 	err = remote_drain(c);
 	out_step("waiting: %.*s answers %u", STR_ARG(r->at_url.host), c->head.status);
-	remote_done(r);
+	remote_release(r);
 	if (!err)
 		err = stop_wait(-1, 0, clock_ms() + ms, false);
 	out_step_end();
@@ -338,14 +342,14 @@ static int remote_wait_for_retry(
 }
 
 static int remote_exchange_retrying(
-	struct remote *r, const struct remote_request *q, struct call **c)
+	struct remote *r, const struct remote_request *q, struct http_client **c)
 {
 	int err;
 
 	r->retry.tries = 0;
 	r->retry.pause = 0;
 	do {
-		err = exchange(r, q, c);
+		err = remote_exchange(r, q, c);
 		if (!err)
 			err = remote_wait_for_retry(r, q, *c);
 	} while (!err);
@@ -354,13 +358,14 @@ static int remote_exchange_retrying(
 
 /* --- Login -------------------------------------------------------------------------- */
 
-static int fetch_token(struct remote *r, const struct auth_request *a, struct str scope)
+static int remote_fetch_token(
+	struct remote *r, const struct auth_request *a, struct str scope)
 {
 	struct remote_request q = {.method = a->post ? "POST" : "GET"};
 	struct buf answer = BUF_SECRET(REGISTRY_ANSWER_MAX);
 	struct url url = r->at_url; /* the request continues from there */
 	struct buf headers = BUF_SECRET(REGISTRY_TOKEN_MAX);
-	struct call *c = NULL;
+	struct http_client *c = NULL;
 	int err;
 
 	/* A token server receives no token, and its redirects are not followed. */
@@ -373,15 +378,15 @@ static int fetch_token(struct remote *r, const struct auth_request *a, struct st
 	r->at_url = a->url;
 	err = q.headers ? remote_exchange_retrying(r, &q, &c) : -ENOMEM;
 	if (!err && c->head.status != 200)
-		err = remote_refused(r, c, "asking for a token");
+		err = remote_fail_status(r, c, "asking for a token");
 	if (!err) {
-		err = call_collect(c, &answer);
+		err = http_client_read_all(c, &answer);
 		if (err)
 			err = remote_fail(r, err);
 	}
-	if (!err && auth_take(&r->auth, scope, buf_view(&answer), clock_ms()))
-		err = fail_at(&a->url, "its answer holds no token");
-	remote_done(r);
+	if (!err && auth_read_token(&r->auth, scope, buf_view(&answer), clock_ms()))
+		err = remote_fail_url(&a->url, "its answer holds no token");
+	remote_release(r);
 	r->at_url = url;
 	buf_free(&answer);
 	buf_free(&headers);
@@ -389,7 +394,8 @@ static int fetch_token(struct remote *r, const struct auth_request *a, struct st
 }
 
 /* Selects the best challenge: a token is better than the login itself. */
-static int pick(const struct call *c, struct arena *a, struct challenge *best)
+static int remote_choose_challenge(
+	const struct http_client *c, struct arena *a, struct challenge *best)
 {
 	struct challenge next;
 	bool any = false;
@@ -409,7 +415,7 @@ static int pick(const struct call *c, struct arena *a, struct challenge *best)
 	return any ? 0 : ERR_SYNTAX;
 }
 
-static int keep_challenge(struct arena *a, struct challenge *c)
+static int remote_copy_challenge(struct arena *a, struct challenge *c)
 {
 	struct str *all[] = {&c->realm, &c->service, &c->scope, &c->error};
 
@@ -423,7 +429,7 @@ static int keep_challenge(struct arena *a, struct challenge *c)
 	return 0;
 }
 
-static int let_in(struct remote *r, struct call *c, struct str scope)
+static int remote_log_in(struct remote *r, struct http_client *c, struct str scope)
 {
 	struct challenge best = {0};
 	struct auth_request ask;
@@ -432,35 +438,35 @@ static int let_in(struct remote *r, struct call *c, struct str scope)
 	int err;
 
 	arena_init(&a, REGISTRY_MEMORY_MAX);
-	err = pick(c, &a, &best);
+	err = remote_choose_challenge(c, &a, &best);
 	if (!err)
-		err = keep_challenge(&a, &best);
+		err = remote_copy_challenge(&a, &best);
 	if (!err)
 		err = remote_drain(c);
 	if (!err && !r->login_known) {
 		err = login_find(r->name, &r->arena, &r->login);
 		r->login_known = !err;
 	}
-	remote_done(r);
+	remote_release(r);
 	if (!err) {
-		err = auth_challenge(&r->auth, &best, scope, &ask, &why);
+		err = auth_answer_challenge(&r->auth, &best, scope, &ask, &why);
 		if (err == 1)
-			err = fetch_token(r, &ask, scope);
+			err = remote_fetch_token(r, &ask, scope);
 		auth_request_free(&ask);
 	}
 	arena_reset(&a);
 	if (err == ERR_TYPE || err == ERR_SYNTAX || err == ERR_LIMIT)
-		return fail_at(&r->home, why);
+		return remote_fail_url(&r->home, why);
 	return err;
 }
 
 /* --- Requests ----------------------------------------------------------------------- */
 
-static int go_to(struct remote *r, struct str where)
+static int remote_set_url(struct remote *r, struct str where)
 {
 	struct buf text = BUF_INIT(REGISTRY_URL_MAX);
 	struct url u;
-	int err = url_follow(&u, &r->home, where, &text);
+	int err = url_resolve(&u, &r->home, where, &text);
 
 	if (err) {
 		buf_free(&text);
@@ -472,14 +478,14 @@ static int go_to(struct remote *r, struct str where)
 	return 0;
 }
 
-static bool is_redirect(unsigned status)
+static bool remote_is_redirect(unsigned status)
 {
 	return status == 301 || status == 302 || status == 303 || status == 307 ||
 		status == 308;
 }
 
 /* Follows a redirect. */
-static int hop(struct remote *r, struct call *c, unsigned hops)
+static int remote_follow_redirect(struct remote *r, struct http_client *c, unsigned hops)
 {
 	struct url from = r->at_url;
 	struct buf kept = r->at;
@@ -487,25 +493,26 @@ static int hop(struct remote *r, struct call *c, unsigned hops)
 	const char *why = "it leads nowhere";
 	int err;
 
-	if (find_field(c, STR("Location"), &where))
-		return fail_at(&r->at_url, why);
+	if (remote_find_field(c, STR("Location"), &where))
+		return remote_fail_url(&r->at_url, why);
 	r->at = (struct buf)BUF_INIT(REGISTRY_URL_MAX);
-	err = url_follow(&r->at_url, &from, where, &r->at);
+	err = url_resolve(&r->at_url, &from, where, &r->at);
 	if (!err) {
-		why = url_refuse_hop(&from, &r->at_url, hops);
+		why = url_check_redirect(&from, &r->at_url, hops);
 		if (why)
 			err = ERR_TYPE;
 	}
 	if (err)
-		err = fail_at(&from, why ? why : "it leads nowhere");
+		err = remote_fail_url(&from, why ? why : "it leads nowhere");
 	else
 		err = remote_drain(c);
 	buf_free(&kept);
-	remote_done(r);
+	remote_release(r);
 	return err;
 }
 
-int remote_ask(struct remote *r, const struct remote_request *q, struct call **c)
+int remote_perform(
+	struct remote *r, const struct remote_request *q, struct http_client **c)
 {
 	unsigned hops = 0, tries = 0;
 	const char *why;
@@ -513,83 +520,27 @@ int remote_ask(struct remote *r, const struct remote_request *q, struct call **c
 
 	err = target_error(q->target);
 	if (!err)
-		err = go_to(r, target_view(q->target));
+		err = remote_set_url(r, target_view(q->target));
 	if (err)
-		return fail_at(&r->home, "it leads nowhere");
-	why = url_refuse_hop(&r->home, &r->at_url, 0);
+		return remote_fail_url(&r->home, "it leads nowhere");
+	why = url_check_redirect(&r->home, &r->at_url, 0);
 	if (why)
-		return fail_at(&r->home, why);
+		return remote_fail_url(&r->home, why);
 	for (;;) {
 		err = remote_exchange_retrying(r, q, c);
 		if (err)
 			return err;
-		if ((*c)->head.status == 401 && url_same_origin(&r->at_url, &r->home)) {
+		if ((*c)->head.status == 401 &&
+			url_is_same_origin(&r->at_url, &r->home)) {
 			if (tries++ == 2)
-				return remote_refused(r, *c, "logging in");
-			err = let_in(r, *c, q->scope);
-		} else if (q->follow && is_redirect((*c)->head.status)) {
-			err = hop(r, *c, ++hops);
+				return remote_fail_status(r, *c, "logging in");
+			err = remote_log_in(r, *c, q->scope);
+		} else if (q->follow && remote_is_redirect((*c)->head.status)) {
+			err = remote_follow_redirect(r, *c, ++hops);
 		} else {
 			return 0;
 		}
 		if (err)
 			return err;
 	}
-}
-
-/* Appends "message" of the first error in the body, or else the whole body. */
-static void put_words(struct str body, struct buf *out)
-{
-	struct json_val key, error = {0};
-	struct str words = {0};
-	struct doc d;
-	int it = 0;
-
-	if (doc_parse(&d, body)) {
-		out_clean(out, str_make(body.p, body.n < 300 ? body.n : 300), false);
-		return;
-	}
-	if (json_next(json_get(doc_root(&d), "errors"), &it, &key, &error))
-		words = doc_str(&d, json_get(error, "message"));
-	if (!words.n)
-		words = doc_str(&d, json_get(doc_root(&d), "details"));
-	out_clean(out, words, false);
-	doc_free(&d);
-}
-
-static const char *remote_next_step(unsigned status)
-{
-	if (status == 401 || status == 403)
-		return "docker login, or check what the login may do";
-	if (status == 404)
-		return "check the name of the image and its tag";
-	if (retry_is_temporary(status))
-		return "the registry refuses for now: try again later";
-	return "check that a registry answers there, and look into its log";
-}
-
-int remote_refused(struct remote *r, struct call *c, const char *fmt, ...)
-{
-	struct buf body = BUF_INIT(REGISTRY_ANSWER_MAX), words = BUF_INIT(4096);
-	struct buf where = BUF_INIT(1024);
-	char doing[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(doing, sizeof(doing), fmt, ap);
-	va_end(ap);
-	/* An incomplete message is better than none. */
-	if (call_collect(c, &body) == -EINTR) {
-		buf_free(&body);
-		return -EINTR;
-	}
-	put_words(buf_view(&body), &words);
-	url_put_host(&r->at_url, &where);
-	out_fail(remote_next_step(c->head.status), "%s: %.*s answers %u%s%.*s", doing,
-		STR_ARG(buf_view(&where)), c->head.status, words.n ? ": " : "",
-		STR_ARG(buf_view(&words)));
-	buf_free(&body);
-	buf_free(&words);
-	buf_free(&where);
-	return FAIL_ENVIRONMENT;
 }

@@ -7,7 +7,7 @@
 #ifndef INJECT_REGISTRY_REMOTE_H
 #define INJECT_REGISTRY_REMOTE_H
 
-#include "inject/http/call.h"
+#include "inject/http/http_client.h"
 #include "inject/http/retry.h"
 #include "inject/registry/auth.h"
 
@@ -32,12 +32,12 @@ struct remote {
 	struct auth auth;
 	enum reach reach; /* of home, once it was reached */
 	bool reached;
-	struct call link; /* the connection to home */
+	struct http_client link; /* the connection to home */
 	bool linked;
-	struct call other; /* the connection to another host that it named */
-	bool strayed;      /* the answer is on other */
-	struct buf at;     /* the text of at_url */
-	struct url at_url; /* the address that the answer came from */
+	struct http_client other; /* the connection to another host that it named */
+	bool uses_other;          /* the answer is on other */
+	struct buf at;            /* the text of at_url */
+	struct url at_url;        /* the address that the answer came from */
 	struct retry retry;
 	struct arena arena;
 };
@@ -45,12 +45,13 @@ struct remote {
 struct remote_request {
 	const char *method;
 	const struct target *target; /* at the registry; or a Location that it sent */
-	struct str scope;            /* of a token; see auth_header */
+	struct str scope;            /* of a token; see auth_write_header */
 	const char *headers;
 	const char *type; /* of the body, which is body or the bytes of put */
 	struct str body;
 	uint64_t put_n; /* bytes that put will send; put may be called again */
-	int (*put)(void *arg, struct call *c); /* 0; 1: not needed any more; negative */
+	int (*put)(void *arg,
+		struct http_client *c); /* 0; 1: not needed any more; negative */
 	void *arg;
 	bool follow; /* redirects; never with a body */
 };
@@ -62,23 +63,24 @@ void remote_free(struct remote *r);
 /*
  * Sends a request; sends it again with a token after 401, and after a pause if the
  * registry refuses for now (retry.h). 0 with any status but 401 in *c; the caller reads
- * the body. The caller calls remote_done afterwards, also after errors. -EINTR; FAIL_*
+ * the body. The caller calls remote_release afterwards, also after errors. -EINTR; FAIL_*
  * with a line printed.
  */
-int remote_ask(
-	struct remote *r, const struct remote_request *q, struct call **c) MUST_USE;
-void remote_done(struct remote *r);
+int remote_perform(struct remote *r, const struct remote_request *q,
+	struct http_client **c) MUST_USE;
+void remote_release(struct remote *r);
 /*
  * Reads and discards the body of an answer, so that the connection can be kept. A long
  * or slow body is not read: a new connection costs less. 0 or -EINTR.
  */
-int remote_drain(struct call *c) MUST_USE;
+int remote_drain(struct http_client *c) MUST_USE;
 
 /*
  * Prints the registry's message in *c, an answer with an unexpected status, as "doing:
  * message", and returns FAIL_ENVIRONMENT.
  */
-int remote_refused(struct remote *r, struct call *c, const char *fmt, ...) PRINTF(3, 4);
+int remote_fail_status(struct remote *r, struct http_client *c, const char *fmt, ...)
+	PRINTF(3, 4);
 
 /* Prints that the exchange failed with err, unless that was printed; returns FAIL_*. */
 int remote_fail(struct remote *r, int err);

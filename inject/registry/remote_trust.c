@@ -19,7 +19,7 @@ static int remote_trust_read_file(const char *path, struct buf *out)
 
 	if (fd < 0)
 		return fd;
-	while ((room = buf_room(out, 65536)) && (n = read(fd, room, 65536)) > 0)
+	while ((room = buf_reserve(out, 65536)) && (n = read(fd, room, 65536)) > 0)
 		buf_commit(out, (size_t)n);
 	n = room && n < 0 ? -errno : 0;
 	fd_close(&fd);
@@ -56,7 +56,7 @@ static int remote_trust_read_authorities(struct remote *r, bool home, struct buf
 			"cannot read %s: %s", path, err_text(err));
 	buf_putc(pem, '\n');
 	if (home && !r->conf.ca)
-		err = certs_authority(&r->certs, &certs_of_registry, pem);
+		err = certs_read_authority(&r->certs, &certs_of_registry, pem);
 	if (!err && pem->n == 1)
 		err = out_fail("name one with --ca",
 			"this machine has no file of certificate authorities");
@@ -73,7 +73,7 @@ int remote_load_trust(struct remote *r, bool home, struct tls_trust **trust)
 		return 0;
 	err = remote_trust_read_authorities(r, home, &pem);
 	if (!err && home)
-		err = certs_own(&r->certs, &certs_of_registry, &r->own);
+		err = certs_read_pair(&r->certs, &certs_of_registry, &r->own);
 	if (!err && tls_trust_new(buf_view(&pem), NULL, &why, trust))
 		err = out_fail("give others (PEM) with --ca", "the authorities of %s: %s",
 			r->conf.ca ? r->conf.ca : "this machine", why);

@@ -15,14 +15,14 @@ static const struct store_ops *const kinds[] = {
 	&store_registry,
 };
 
-static const struct store_ops *kind_of(struct str text, struct str *name)
+static const struct store_ops *store_find_kind(struct str text, struct str *name)
 {
 	*name = text;
 	if (str_find_byte(text, ':') < text.n) {
 		struct str word = str_cut(name, ':');
 
 		for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-			if (str_eq(word, str_c(kinds[i]->word)))
+			if (str_eq(word, str_c(kinds[i]->kind)))
 				return kinds[i];
 	}
 	return NULL;
@@ -35,7 +35,7 @@ int store_open(
 	s->mode = mode;
 	s->tag = tag;
 	arena_init(&s->arena, INJECT_STORE_MAX);
-	s->ops = kind_of(text, &s->name);
+	s->ops = store_find_kind(text, &s->name);
 	if (!s->ops)
 		return out_fail_usage(
 			"such a name starts with oci:, archive: or registry:",
@@ -82,7 +82,7 @@ bool digest_is_valid(struct str s)
 	return true;
 }
 
-static void digest_init(struct digest *d, const char *like)
+static void store_digest_init(struct digest *d, const char *like)
 {
 	d->wide = str_starts(str_c(like), STR("sha512:"));
 	if (d->wide)
@@ -91,7 +91,7 @@ static void digest_init(struct digest *d, const char *like)
 		sha256_init(&d->narrow);
 }
 
-static void digest_update(struct digest *d, struct str piece)
+static void store_digest_update(struct digest *d, struct str piece)
 {
 	if (d->wide)
 		br_sha512_update(&d->long_one, piece.p, piece.n);
@@ -99,7 +99,7 @@ static void digest_update(struct digest *d, struct str piece)
 		sha256_update(&d->narrow, piece.p, piece.n);
 }
 
-static void digest_final(const struct digest *d, char out[DIGEST_MAX])
+static void store_digest_final(const struct digest *d, char out[DIGEST_MAX])
 {
 	uint8_t bytes[SHA512_LEN];
 
@@ -111,19 +111,19 @@ static void digest_final(const struct digest *d, char out[DIGEST_MAX])
 	hex_encode(bytes, d->wide ? SHA512_LEN : SHA256_LEN, out + 7);
 }
 
-void content_of(struct str bytes, struct content *c)
+void content_from_bytes(struct str bytes, struct content *c)
 {
 	struct digest d;
 
-	digest_init(&d, "");
-	digest_update(&d, bytes);
-	digest_final(&d, c->digest);
+	store_digest_init(&d, "");
+	store_digest_update(&d, bytes);
+	store_digest_final(&d, c->digest);
 	c->size = bytes.n;
 }
 
 /* --- Reading -------------------------------------------------------------------- */
 
-int sink_buf(void *arg, struct str piece)
+int sink_put_buf(void *arg, struct str piece)
 {
 	struct buf *b = arg;
 
@@ -140,28 +140,30 @@ struct check {
 	bool longer;
 };
 
-static int check_put(void *arg, struct str piece)
+static int store_check_piece(void *arg, struct str piece)
 {
 	struct check *k = arg;
 
-	if (stop_signal())
+	if (stop_get_signal())
 		return -EINTR;
 	if (piece.n > k->want->size - k->got) {
 		k->longer = true;
 		return ERR_LIMIT;
 	}
 	k->got += piece.n;
-	digest_update(&k->digest, piece);
+	store_digest_update(&k->digest, piece);
 	return k->to.put(k->to.arg, piece);
 }
 
-static int refuse(const struct image_store *s, const struct content *c, const char *why)
+static int store_fail_content(
+	const struct image_store *s, const struct content *c, const char *why)
 {
 	return out_fail("fetch the image again: this copy of it is damaged",
 		"%.*s: %s %s", STR_ARG(s->text), c->digest, why);
 }
 
-static int fetch(struct image_store *s, const struct content *c, struct sink to)
+static int store_read_content(
+	struct image_store *s, const struct content *c, struct sink to)
 {
 	struct store_place p;
 	int r;
@@ -179,23 +181,24 @@ static int fetch(struct image_store *s, const struct content *c, struct sink to)
 int store_fetch(struct image_store *s, const struct content *c, struct sink to)
 {
 	struct check k = {.want = c, .to = to};
-	const struct sink between = {check_put, &k};
+	const struct sink between = {store_check_piece, &k};
 	char is[DIGEST_MAX];
 	int r;
 
 	if (!digest_is_valid(str_c(c->digest)))
-		return refuse(s, c, "is no digest that can be checked");
-	digest_init(&k.digest, c->digest);
-	r = fetch(s, c, between);
+		return store_fail_content(s, c, "is no digest that can be checked");
+	store_digest_init(&k.digest, c->digest);
+	r = store_read_content(s, c, between);
 	if (k.longer)
-		return refuse(s, c, "is longer than the image says");
+		return store_fail_content(s, c, "is longer than the image says");
 	if (r)
 		return r;
 	if (k.got < c->size)
-		return refuse(s, c, "is shorter than the image says");
-	digest_final(&k.digest, is);
+		return store_fail_content(s, c, "is shorter than the image says");
+	store_digest_final(&k.digest, is);
 	if (strcmp(is, c->digest) != 0)
-		return refuse(s, c, "is damaged: its bytes have another digest");
+		return store_fail_content(
+			s, c, "is damaged: its bytes have another digest");
 	return 0;
 }
 
@@ -207,7 +210,7 @@ int store_feed(const struct store_item *i, struct sink to)
 
 void store_place_close(struct store_place *p)
 {
-	if (p->is_mine)
+	if (p->owns_fd)
 		fd_close(&p->fd);
 }
 
@@ -224,7 +227,7 @@ int store_locate(const struct store_item *i, struct store_place *p)
 		return r;
 	if (is.size != i->content.size) {
 		store_place_close(&is);
-		return refuse(s, &i->content,
+		return store_fail_content(s, &i->content,
 			is.size > i->content.size ? "is longer than the image says"
 						  : "is shorter than the image says");
 	}
@@ -245,7 +248,7 @@ int store_copy(const struct store_place *p, int fd)
 		size_t most = left < INJECT_COPY ? (size_t)left : INJECT_COPY;
 		ssize_t got;
 
-		if (stop_signal())
+		if (stop_get_signal())
 			return -EINTR;
 		got = copy_file_range(p->fd, &at, fd, NULL, most, 0);
 		if (got < 0 && errno == EINTR)
@@ -266,7 +269,7 @@ int store_copy(const struct store_place *p, int fd)
 int store_feed_file(int fd, uint64_t at, uint64_t n, struct str text, struct sink to)
 {
 	struct buf piece = BUF_INIT(INJECT_PIECE);
-	char *room = buf_room(&piece, INJECT_PIECE);
+	char *room = buf_reserve(&piece, INJECT_PIECE);
 	int r = room ? 0 : piece.err;
 
 	while (!r && n) {
@@ -295,22 +298,23 @@ int store_manifest(struct image_store *s, struct content *c, struct buf *out)
 	int r;
 
 	if (c->digest[0] && !digest_is_valid(str_c(c->digest)))
-		return refuse(s, c, "is no digest that can be checked");
+		return store_fail_content(s, c, "is no digest that can be checked");
 	r = s->ops->manifest(s, c->digest, out, is.media);
 	if (r)
 		return r;
 	text = str_make(out->p + from, out->n - from);
-	digest_init(&d, c->digest);
-	digest_update(&d, text);
-	digest_final(&d, is.digest);
+	store_digest_init(&d, c->digest);
+	store_digest_update(&d, text);
+	store_digest_final(&d, is.digest);
 	is.size = text.n;
 	if (c->digest[0] && c->size && c->size != is.size)
-		return refuse(s, c, "has another size than the image says");
+		return store_fail_content(s, c, "has another size than the image says");
 	if (c->digest[0] && strcmp(is.digest, c->digest) != 0)
-		return refuse(s, c, "is damaged: its bytes have another digest");
+		return store_fail_content(
+			s, c, "is damaged: its bytes have another digest");
 	/* The media type of a place must equal that in the list. */
 	if (c->media[0] && is.media[0] && strcmp(c->media, is.media) != 0)
-		return refuse(s, c, "is of another type than the image says");
+		return store_fail_content(s, c, "is of another type than the image says");
 	*c = is;
 	return 0;
 }

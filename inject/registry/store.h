@@ -33,13 +33,13 @@ struct sink {
 /* The position of the bytes of a content, for kinds of places that keep them in files. */
 struct store_place {
 	int fd;
-	bool is_mine;    /* store_place_close closes fd */
+	bool owns_fd;    /* store_place_close closes fd */
 	bool is_guessed; /* its digest may be another */
 	uint64_t at, size;
 };
 
 /* A put of a sink: appends to a buf, for small contents; arg is the buf. */
-int sink_buf(void *arg, struct str piece);
+int sink_put_buf(void *arg, struct str piece);
 
 struct image_store;
 
@@ -70,8 +70,8 @@ struct image_store {
 };
 
 struct store_ops {
-	const char *word; /* "oci", "archive", "registry" */
-	bool far;         /* each reading of a content takes a network */
+	const char *kind; /* "oci", "archive", "registry" */
+	bool is_remote;   /* each reading of a content takes a network */
 
 	/*
 	 * Parses s->name and checks that the place can be read, or that it can be
@@ -164,6 +164,6 @@ int store_feed_file(
 /* Whether a digest can be checked here: its algorithm, its length, its digits. */
 bool digest_is_valid(struct str digest);
 /* The digest of bytes in memory, by SHA-256; size and digest of *c are set. */
-void content_of(struct str bytes, struct content *c);
+void content_from_bytes(struct str bytes, struct content *c);
 
 #endif

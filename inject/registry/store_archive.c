@@ -37,12 +37,13 @@ struct archive {
 	bool is_docker;
 };
 
-static int fail(const struct archive *a, const char *why)
+static int store_archive_fail(const struct archive *a, const char *why)
 {
 	return out_fail(NEXT_DAMAGED, "%s: %s", a->path, why);
 }
 
-static int find(const struct archive *a, struct str name, uint64_t *at, uint64_t *size)
+static int store_archive_find_file(
+	const struct archive *a, struct str name, uint64_t *at, uint64_t *size)
 {
 	int r = tarball_find(&a->tar, name, at, size);
 
@@ -61,19 +62,20 @@ static int find(const struct archive *a, struct str name, uint64_t *at, uint64_t
 	}
 }
 
-static int read_file(struct image_store *s, struct str name, struct buf *out)
+static int store_archive_read_file(
+	struct image_store *s, struct str name, struct buf *out)
 {
 	struct archive *a = s->state;
-	const struct sink to = {sink_buf, out};
+	const struct sink to = {sink_put_buf, out};
 	uint64_t at, size;
-	int r = find(a, name, &at, &size);
+	int r = store_archive_find_file(a, name, &at, &size);
 
 	if (!r && size > out->max)
-		return fail(a, "a description in it is too long");
+		return store_archive_fail(a, "a description in it is too long");
 	return r ? r : store_feed_file(a->fd, at, size, s->text, to);
 }
 
-static bool has(const struct archive *a, struct str name)
+static bool store_archive_has_file(const struct archive *a, struct str name)
 {
 	uint64_t at, size;
 
@@ -82,7 +84,7 @@ static bool has(const struct archive *a, struct str name)
 
 /* --- Manifests of docker-archives ------------------------------------------------ */
 
-static int add_place(
+static int store_archive_add_place(
 	struct archive *a, const struct content *c, uint64_t at, bool is_guessed)
 {
 	const struct place p = {.content = *c, .at = at, .is_guessed = is_guessed};
@@ -92,7 +94,7 @@ static int add_place(
 }
 
 /* 64 hexadecimal digits anywhere in a file's name; empty: none. */
-static struct str find_hex(struct str name)
+static struct str store_archive_find_hex(struct str name)
 {
 	size_t run = 0;
 
@@ -112,17 +114,17 @@ static struct str find_hex(struct str name)
  * compressed layer the file's name must contain the digest of its bytes, as some tools
  * write it.
  */
-static int layer_content(
+static int store_archive_read_layer(
 	struct archive *a, struct str name, struct str diff_id, struct content *c)
 {
 	unsigned char magic[4] = {0};
 	struct buf text = BUF_INIT(TAR_BLOCK);
 	const char *media = MEDIA_OCI_LAYER;
-	const struct sink to = {sink_buf, &text};
+	const struct sink to = {sink_put_buf, &text};
 	struct str digest = diff_id;
 	uint64_t at;
 	bool plain;
-	int r = find(a, name, &at, &c->size);
+	int r = store_archive_find_file(a, name, &at, &c->size);
 
 	if (!r)
 		r = store_feed_file(
@@ -137,7 +139,7 @@ static int layer_content(
 		media = MEDIA_OCI_LAYER "+zstd";
 	if (!r && strcmp(media, MEDIA_OCI_LAYER) != 0) {
 		buf_puts(&text, "sha256:");
-		buf_str(&text, find_hex(name));
+		buf_str(&text, store_archive_find_hex(name));
 		digest = buf_view(&text);
 		if (!digest_is_valid(digest))
 			r = out_fail("make an OCI archive of it with skopeo",
@@ -146,32 +148,35 @@ static int layer_content(
 				a->path, STR_ARG(name));
 	}
 	if (!r && !digest_is_valid(digest))
-		r = fail(a, "a layer's digest in the config is none");
+		r = store_archive_fail(a, "a layer's digest in the config is none");
 	if (!r) {
 		memcpy(c->digest, digest.p, digest.n);
 		c->digest[digest.n] = '\0';
 		memcpy(c->media, media, strlen(media) + 1);
-		r = add_place(a, c, at, !plain);
+		r = store_archive_add_place(a, c, at, !plain);
 	}
 	buf_free(&text);
 	return r;
 }
 
-static int write_layers(struct archive *a, struct doc *list, struct json_val names,
-	struct doc *config, struct json_val diff_ids, struct jw *w)
+static int store_archive_make_layers(struct archive *a, struct json_doc *list,
+	struct json_val names, struct json_doc *config, struct json_val diff_ids,
+	struct jw *w)
 {
 	struct json_val name, id;
 	int i = 0, k = 0, r = 0;
 
 	if (json_count(names) != json_count(diff_ids) ||
 		json_count(names) > INJECT_LAYERS_MAX)
-		return fail(a, "its config has another number of layers than it has");
+		return store_archive_fail(
+			a, "its config has another number of layers than it has");
 	while (!r && json_next(names, &i, NULL, &name) &&
 		json_next(diff_ids, &k, NULL, &id)) {
 		struct buf text = BUF_INIT(1024);
 		struct content c = {0};
 
-		r = layer_content(a, doc_str(list, name), doc_str(config, id), &c);
+		r = store_archive_read_layer(
+			a, json_doc_str(list, name), json_doc_str(config, id), &c);
 		content_write(&text, &c);
 		if (!r)
 			jw_raw(w, buf_view(&text));
@@ -180,26 +185,26 @@ static int write_layers(struct archive *a, struct doc *list, struct json_val nam
 	return r;
 }
 
-static int write_manifest(struct image_store *s, struct doc *list, struct json_val entry,
-	struct buf *config)
+static int store_archive_make_manifest(struct image_store *s, struct json_doc *list,
+	struct json_val entry, struct buf *config)
 {
 	struct archive *a = s->state;
 	struct content c = {.media = MEDIA_OCI_CONFIG};
 	struct buf text = BUF_INIT(1024);
-	struct str name = doc_str(list, json_get(entry, "Config"));
-	struct doc d = {0};
+	struct str name = json_doc_str(list, json_get(entry, "Config"));
+	struct json_doc d = {0};
 	struct jw w;
 	uint64_t at;
-	int r = read_file(s, name, config);
+	int r = store_archive_read_file(s, name, config);
 
 	if (!r)
-		r = find(a, name, &at, &c.size);
+		r = store_archive_find_file(a, name, &at, &c.size);
 	if (!r) {
-		content_of(buf_view(config), &c);
-		r = add_place(a, &c, at, false);
+		content_from_bytes(buf_view(config), &c);
+		r = store_archive_add_place(a, &c, at, false);
 	}
-	if (!r && doc_parse(&d, buf_view(config)))
-		r = fail(a, "its config is no JSON");
+	if (!r && json_doc_parse(&d, buf_view(config)))
+		r = store_archive_fail(a, "its config is no JSON");
 	if (!r) {
 		jw_init(&w, &a->manifest);
 		jw_object(&w);
@@ -212,30 +217,31 @@ static int write_manifest(struct image_store *s, struct doc *list, struct json_v
 		jw_raw(&w, buf_view(&text));
 		jw_key(&w, "layers");
 		jw_array(&w);
-		r = write_layers(a, list, json_get(entry, "Layers"), &d,
-			json_get(json_get(doc_root(&d), "rootfs"), "diff_ids"), &w);
+		r = store_archive_make_layers(a, list, json_get(entry, "Layers"), &d,
+			json_get(json_get(json_doc_root(&d), "rootfs"), "diff_ids"), &w);
 		if (!r) {
 			jw_end(&w);
 			jw_end(&w);
 			r = a->manifest.err;
 		}
 	}
-	doc_free(&d);
+	json_doc_free(&d);
 	buf_free(&text);
 	return r;
 }
 
-static bool has_tag(struct doc *d, struct json_val entry, struct str ref)
+static bool store_archive_has_tag(
+	struct json_doc *d, struct json_val entry, struct str ref)
 {
 	struct buf want = BUF_INIT(REF_MAX + 64), is = BUF_INIT(REF_MAX + 64);
 	struct json_val tags = json_get(entry, "RepoTags"), v;
 	bool found = false;
 	int it = 0;
 
-	ref_full(ref, &want);
+	ref_canonicalize(ref, &want);
 	while (!found && json_next(tags, &it, NULL, &v)) {
 		buf_reset(&is);
-		ref_full(doc_str(d, v), &is);
+		ref_canonicalize(json_doc_str(d, v), &is);
 		found = want.n && str_eq(buf_view(&is), buf_view(&want));
 	}
 	buf_free(&want);
@@ -243,9 +249,10 @@ static bool has_tag(struct doc *d, struct json_val entry, struct str ref)
 	return found;
 }
 
-static int choose(struct archive *a, struct doc *d, struct json_val *entry)
+static int store_archive_choose_entry(
+	struct archive *a, struct json_doc *d, struct json_val *entry)
 {
-	struct json_val root = doc_root(d), v;
+	struct json_val root = json_doc_root(d), v;
 	int it = 0;
 
 	if (!a->ref.n) {
@@ -255,7 +262,7 @@ static int choose(struct archive *a, struct doc *d, struct json_val *entry)
 			"%s has no image, or more than one", a->path);
 	}
 	while (json_next(root, &it, NULL, &v))
-		if (has_tag(d, v, a->ref)) {
+		if (store_archive_has_tag(d, v, a->ref)) {
 			*entry = v;
 			return 0;
 		}
@@ -263,23 +270,24 @@ static int choose(struct archive *a, struct doc *d, struct json_val *entry)
 		"%s has no image called %.*s", a->path, STR_ARG(a->ref));
 }
 
-static int read_docker(struct image_store *s)
+static int store_archive_read_docker(struct image_store *s)
 {
 	struct archive *a = s->state;
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf config = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct json_val entry = {0};
-	struct doc d = {0};
-	int r = read_file(s, STR("manifest.json"), &text);
+	struct json_doc d = {0};
+	int r = store_archive_read_file(s, STR("manifest.json"), &text);
 
 	if (!r &&
-		(doc_parse(&d, buf_view(&text)) || json_type(doc_root(&d)) != JSON_ARRAY))
-		r = fail(a, "its manifest.json is not what it should be");
+		(json_doc_parse(&d, buf_view(&text)) ||
+			json_type(json_doc_root(&d)) != JSON_ARRAY))
+		r = store_archive_fail(a, "its manifest.json is not what it should be");
 	if (!r)
-		r = choose(a, &d, &entry);
+		r = store_archive_choose_entry(a, &d, &entry);
 	if (!r)
-		r = write_manifest(s, &d, entry, &config);
-	doc_free(&d);
+		r = store_archive_make_manifest(s, &d, entry, &config);
+	json_doc_free(&d);
 	buf_free(&config);
 	buf_free(&text);
 	return r;
@@ -287,7 +295,7 @@ static int read_docker(struct image_store *s)
 
 /* --- The operations --------------------------------------------------------------- */
 
-static int archive_open(struct image_store *s)
+static int store_archive_open(struct image_store *s)
 {
 	struct archive *a = arena_alloc(&s->arena, sizeof(*a));
 	struct str rest = s->name;
@@ -322,14 +330,14 @@ static int archive_open(struct image_store *s)
 		return r == -ENOMEM ? r
 				    : out_fail("check the disk that it is on",
 					      "reading %s: %s", a->path, err_text(r));
-	a->is_docker = !has(a, STR("index.json"));
-	if (a->is_docker && !has(a, STR("manifest.json")))
+	a->is_docker = !store_archive_has_file(a, STR("index.json"));
+	if (a->is_docker && !store_archive_has_file(a, STR("manifest.json")))
 		return out_fail("give what 'docker save' or 'skopeo copy' has written",
 			"%s is no archive of images", a->path);
-	return a->is_docker ? read_docker(s) : 0;
+	return a->is_docker ? store_archive_read_docker(s) : 0;
 }
 
-static void archive_close(struct image_store *s)
+static void store_archive_close(struct image_store *s)
 {
 	struct archive *a = s->state;
 
@@ -342,11 +350,11 @@ static void archive_close(struct image_store *s)
 }
 
 /* Finds the content that the name points at in the index of the archive's layout. */
-static int find_named(struct image_store *s, struct content *c)
+static int store_archive_find_ref(struct image_store *s, struct content *c)
 {
 	struct archive *a = s->state;
 	struct buf index = BUF_INIT(INJECT_MANIFEST_MAX);
-	int r = read_file(s, STR("index.json"), &index);
+	int r = store_archive_read_file(s, STR("index.json"), &index);
 
 	if (!r)
 		r = layout_find(buf_view(&index), a->ref, c);
@@ -357,10 +365,12 @@ static int find_named(struct image_store *s, struct content *c)
 	if (r == -ENOENT)
 		return out_fail("'tar -xOf FILE index.json' shows the names",
 			"%s has no image called %.*s", a->path, STR_ARG(a->ref));
-	return r == ERR_SYNTAX ? fail(a, "its index.json is not what it should be") : r;
+	return r == ERR_SYNTAX
+		? store_archive_fail(a, "its index.json is not what it should be")
+		: r;
 }
 
-static int archive_manifest(
+static int store_archive_manifest(
 	struct image_store *s, const char *digest, struct buf *out, char media[MEDIA_MAX])
 {
 	struct archive *a = s->state;
@@ -370,15 +380,15 @@ static int archive_manifest(
 
 	if (a->is_docker) {
 		if (digest[0])
-			return fail(a, "it has no such manifest");
+			return store_archive_fail(a, "it has no such manifest");
 		buf_str(out, buf_view(&a->manifest));
 		return out->err;
 	}
 	if (digest[0]) {
 		layout_path(digest, path);
-		return read_file(s, str_c(path), out);
+		return store_archive_read_file(s, str_c(path), out);
 	}
-	r = find_named(s, &c);
+	r = store_archive_find_ref(s, &c);
 	if (!r)
 		r = store_manifest(s, &c, out);
 	if (!r)
@@ -386,7 +396,7 @@ static int archive_manifest(
 	return r;
 }
 
-static int archive_locate(
+static int store_archive_locate(
 	struct image_store *s, const struct content *c, struct store_place *p)
 {
 	struct archive *a = s->state;
@@ -398,14 +408,14 @@ static int archive_locate(
 
 	if (!a->is_docker) {
 		layout_path(c->digest, path);
-		r = find(a, str_c(path), &is.at, &is.size);
+		r = store_archive_find_file(a, str_c(path), &is.at, &is.size);
 		if (r)
 			return r;
 	} else {
 		while (i < n && strcmp(all[i].content.digest, c->digest) != 0)
 			i++;
 		if (i == n)
-			return fail(a, "it lacks a part of the image");
+			return store_archive_fail(a, "it lacks a part of the image");
 		is.at = all[i].at;
 		is.size = all[i].content.size;
 		is.is_guessed = all[i].is_guessed;
@@ -414,18 +424,19 @@ static int archive_locate(
 	return 0;
 }
 
-static int archive_put(struct image_store *s, const struct store_item *items, size_t n)
+static int store_archive_write(
+	struct image_store *s, const struct store_item *items, size_t n)
 {
 	struct archive *a = s->state;
 
-	return archive_write(s, a->path, a->ref, items, n);
+	return store_archive_write_file(s, a->path, a->ref, items, n);
 }
 
 const struct store_ops store_archive = {
-	.word = "archive",
-	.open = archive_open,
-	.manifest = archive_manifest,
-	.locate = archive_locate,
-	.write = archive_put,
-	.close = archive_close,
+	.kind = "archive",
+	.open = store_archive_open,
+	.manifest = store_archive_manifest,
+	.locate = store_archive_locate,
+	.write = store_archive_write,
+	.close = store_archive_close,
 };

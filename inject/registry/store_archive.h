@@ -9,7 +9,7 @@
  * layout and, if it holds one image, also a docker-archive. ref is the name after the
  * file; may be empty.
  */
-int archive_write(struct image_store *s, const char *path, struct str ref,
+int store_archive_write_file(struct image_store *s, const char *path, struct str ref,
 	const struct store_item *items, size_t n) MUST_USE;
 
 #endif

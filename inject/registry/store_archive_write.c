@@ -1,8 +1,8 @@
 #include "inject/registry/store_archive.h"
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/jw.h"
-#include "base/swap.h"
 #include "codec/archive/tar.h"
 #include "inject/console/out.h"
 #include "inject/names/ref.h"
@@ -18,37 +18,38 @@
 
 struct writer {
 	const char *path;
-	struct swap swap;
+	struct atomic_file swap;
 	struct tar tar;
 	struct buf head; /* output of the tar engine, written before each content */
 };
 
-static int fail(const struct writer *w, int r)
+static int store_archive_fail_write(const struct writer *w, int r)
 {
 	return out_fail(r == -ENOSPC ? "make room there, or choose another place"
 				     : "check the rights and the disk of that place",
 		"writing %s: %s", w->path, err_text(r));
 }
 
-static int flush(struct writer *w)
+static int store_archive_flush(struct writer *w)
 {
 	int r = w->head.err;
 
 	if (!r)
 		r = fd_write_all(w->swap.fd, w->head.p, w->head.n);
 	buf_reset(&w->head);
-	return r ? fail(w, r) : 0;
+	return r ? store_archive_fail_write(w, r) : 0;
 }
 
-static int piece(void *arg, struct str s)
+static int store_archive_put_piece(void *arg, struct str s)
 {
 	struct writer *w = arg;
 	int r = fd_write_all(w->swap.fd, s.p, s.n);
 
-	return r ? fail(w, r) : 0;
+	return r ? store_archive_fail_write(w, r) : 0;
 }
 
-static int begin(struct writer *w, enum tar_type type, const char *name, uint64_t size)
+static int store_archive_put_header(
+	struct writer *w, enum tar_type type, const char *name, uint64_t size)
 {
 	const struct tar_entry e = {
 		.type = type,
@@ -56,27 +57,27 @@ static int begin(struct writer *w, enum tar_type type, const char *name, uint64_
 		.name = name,
 		.size = size,
 	};
-	int r = tar_header(&w->tar, &e);
+	int r = tar_write_header(&w->tar, &e);
 
 	if (r)
 		return out_fail("write an OCI layout instead: oci:DIR",
 			"%s: an archive cannot hold %s of %llu bytes", w->path, name,
 			(unsigned long long)size);
-	return flush(w);
+	return store_archive_flush(w);
 }
 
-static int file(struct writer *w, const char *name, struct str text)
+static int store_archive_put_file(struct writer *w, const char *name, struct str text)
 {
-	int r = begin(w, TAR_FILE, name, text.n);
+	int r = store_archive_put_header(w, TAR_FILE, name, text.n);
 
 	if (!r)
-		r = piece(w, text);
+		r = store_archive_put_piece(w, text);
 	tar_pad(&w->tar);
 	return r;
 }
 
 /* Copies by the kernel if it can, else through our memory. */
-static int bytes(struct writer *w, const struct store_item *i)
+static int store_archive_put_content(struct writer *w, const struct store_item *i)
 {
 	struct store_place p;
 	int r = store_locate(i, &p);
@@ -85,25 +86,25 @@ static int bytes(struct writer *w, const struct store_item *i)
 		r = store_copy(&p, w->swap.fd);
 		store_place_close(&p);
 		if (r < 0 && r != -EINTR)
-			r = fail(w, r);
+			r = store_archive_fail_write(w, r);
 	}
-	return r == 1 ? store_feed(i, (struct sink){piece, w}) : r;
+	return r == 1 ? store_feed(i, (struct sink){store_archive_put_piece, w}) : r;
 }
 
-static int blob(struct writer *w, const struct store_item *i)
+static int store_archive_put_blob(struct writer *w, const struct store_item *i)
 {
 	char path[LAYOUT_PATH_MAX];
 	int r;
 
 	layout_path(i->content.digest, path);
-	r = begin(w, TAR_FILE, path, i->content.size);
+	r = store_archive_put_header(w, TAR_FILE, path, i->content.size);
 	if (!r)
-		r = bytes(w, i);
+		r = store_archive_put_content(w, i);
 	tar_pad(&w->tar);
 	return r;
 }
 
-static int by_digest(const void *a, const void *b)
+static int store_archive_compare(const void *a, const void *b)
 {
 	const struct store_item *const *x = a, *const *y = b;
 
@@ -113,7 +114,7 @@ static int by_digest(const void *a, const void *b)
 /*
  * Writes each content once and in byte order, so that equal images give equal archives.
  */
-static int blobs(
+static int store_archive_put_blobs(
 	struct image_store *s, struct writer *w, const struct store_item *items, size_t n)
 {
 	const struct store_item **all = arena_array(&s->arena, n, sizeof(*all));
@@ -123,18 +124,18 @@ static int blobs(
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		all[i] = &items[i];
-	qsort(all, n, sizeof(*all), by_digest);
-	r = begin(w, TAR_DIR, "blobs/", 0);
+	qsort(all, n, sizeof(*all), store_archive_compare);
+	r = store_archive_put_header(w, TAR_DIR, "blobs/", 0);
 	if (!r)
-		r = begin(w, TAR_DIR, "blobs/sha256/", 0);
+		r = store_archive_put_header(w, TAR_DIR, "blobs/sha256/", 0);
 	for (size_t i = 0; i < n && !r; i++)
-		if (!i || by_digest(&all[i - 1], &all[i]) != 0)
-			r = blob(w, all[i]);
+		if (!i || store_archive_compare(&all[i - 1], &all[i]) != 0)
+			r = store_archive_put_blob(w, all[i]);
 	return r;
 }
 
 /* Appends the name with its tag, as engines show it; nothing if there is no name. */
-static void full_name(struct str name, struct buf *out)
+static void store_archive_full_name(struct str name, struct buf *out)
 {
 	const char *why;
 	struct ref ref;
@@ -146,7 +147,7 @@ static void full_name(struct str name, struct buf *out)
 		buf_puts(out, ":latest");
 }
 
-static void path_of(struct jw *w, const struct content *c)
+static void store_archive_put_path(struct jw *w, const struct content *c)
 {
 	char path[LAYOUT_PATH_MAX];
 
@@ -154,7 +155,8 @@ static void path_of(struct jw *w, const struct content *c)
 	jw_cstr(w, path);
 }
 
-static int write_docker(struct manifest *m, struct str name, struct buf *out)
+static int store_archive_docker_entry(
+	struct manifest *m, struct str name, struct buf *out)
 {
 	struct json_val v;
 	struct content c;
@@ -165,7 +167,7 @@ static int write_docker(struct manifest *m, struct str name, struct buf *out)
 	jw_array(&w);
 	jw_object(&w);
 	jw_key(&w, "Config");
-	path_of(&w, &m->config);
+	store_archive_put_path(&w, &m->config);
 	jw_key(&w, "RepoTags");
 	jw_array(&w);
 	if (name.n)
@@ -175,7 +177,7 @@ static int write_docker(struct manifest *m, struct str name, struct buf *out)
 	jw_array(&w);
 	while (!r && json_next(m->layers, &it, NULL, &v)) {
 		r = content_read(&m->doc, v, &c);
-		path_of(&w, &c);
+		store_archive_put_path(&w, &c);
 	}
 	jw_end(&w);
 	jw_end(&w);
@@ -184,7 +186,7 @@ static int write_docker(struct manifest *m, struct str name, struct buf *out)
 }
 
 /* manifest.json, for engines without support for layouts; it describes one image only. */
-static int docker_list(
+static int store_archive_docker_list(
 	const struct store_item *items, size_t n, struct str name, struct buf *out)
 {
 	size_t images = 0;
@@ -198,7 +200,7 @@ static int docker_list(
 			continue;
 		r = manifest_read(&m, items[i].bytes, "", &why);
 		if (!r && m.kind == MANIFEST_IMAGE && ++images == 1)
-			r = write_docker(&m, name, out);
+			r = store_archive_docker_entry(&m, name, out);
 		manifest_free(&m);
 	}
 	if (images != 1)
@@ -206,27 +208,27 @@ static int docker_list(
 	return r;
 }
 
-static int lists(struct writer *w, struct image_store *s, struct str ref,
-	const struct store_item *items, size_t n)
+static int store_archive_put_lists(struct writer *w, struct image_store *s,
+	struct str ref, const struct store_item *items, size_t n)
 {
 	struct buf index = BUF_INIT(INJECT_TEXT_MAX), name = BUF_INIT(REF_MAX + 64);
 	struct buf full = BUF_INIT(REF_MAX + 64), docker = BUF_INIT(INJECT_MANIFEST_MAX);
 	int r;
 
-	full_name(s->tag.n ? s->tag : ref, &name);
-	ref_full(buf_view(&name), &full);
+	store_archive_full_name(s->tag.n ? s->tag : ref, &name);
+	ref_canonicalize(buf_view(&name), &full);
 	r = layout_add((struct str){0}, ref.n ? ref : buf_view(&name), buf_view(&full),
 		&items[n - 1].content, &index);
 	if (!r)
-		r = docker_list(items, n, buf_view(&name), &docker);
+		r = store_archive_docker_list(items, n, buf_view(&name), &docker);
 	if (r)
-		r = fail(w, r);
+		r = store_archive_fail_write(w, r);
 	if (!r)
-		r = file(w, "index.json", buf_view(&index));
+		r = store_archive_put_file(w, "index.json", buf_view(&index));
 	if (!r && docker.n)
-		r = file(w, "manifest.json", buf_view(&docker));
+		r = store_archive_put_file(w, "manifest.json", buf_view(&docker));
 	if (!r)
-		r = file(w, "oci-layout", STR(LAYOUT_MARK));
+		r = store_archive_put_file(w, "oci-layout", STR(LAYOUT_MARK));
 	buf_free(&index);
 	buf_free(&name);
 	buf_free(&full);
@@ -234,23 +236,23 @@ static int lists(struct writer *w, struct image_store *s, struct str ref,
 	return r;
 }
 
-static int write_all(struct writer *w, struct image_store *s, struct str ref,
+static int store_archive_put_all(struct writer *w, struct image_store *s, struct str ref,
 	const struct store_item *items, size_t n)
 {
-	int r = blobs(s, w, items, n);
+	int r = store_archive_put_blobs(s, w, items, n);
 
 	if (!r)
-		r = lists(w, s, ref, items, n);
+		r = store_archive_put_lists(w, s, ref, items, n);
 	if (r)
 		return r;
 	tar_end(&w->tar);
-	return flush(w);
+	return store_archive_flush(w);
 }
 
 /* The attributes of the file: those of a new file, or the mode of the existing file. */
-static struct swap_attr attr_of(int dir, const char *name)
+static struct atomic_file_attr store_archive_get_attr(int dir, const char *name)
 {
-	struct swap_attr a = {.uid = geteuid(), .gid = getegid()};
+	struct atomic_file_attr a = {.uid = geteuid(), .gid = getegid()};
 	struct stat st;
 	mode_t mask = umask(0);
 
@@ -261,7 +263,7 @@ static struct swap_attr attr_of(int dir, const char *name)
 	return a;
 }
 
-int archive_write(struct image_store *s, const char *path, struct str ref,
+int store_archive_write_file(struct image_store *s, const char *path, struct str ref,
 	const struct store_item *items, size_t n)
 {
 	struct writer w = {.path = path,
@@ -271,26 +273,26 @@ int archive_write(struct image_store *s, const char *path, struct str ref,
 	const char *name = slash ? slash + 1 : path;
 	char *folder = arena_cstr(
 		&s->arena, slash ? str_make(path, (size_t)(name - path)) : STR("."));
-	struct swap_attr attr;
+	struct atomic_file_attr attr;
 	int dir = -1, r;
 
 	if (!folder)
 		return -ENOMEM;
 	dir = fd_open(folder, O_RDONLY | O_DIRECTORY, 0);
-	r = dir < 0 ? dir : swap_begin(&w.swap, dir);
+	r = dir < 0 ? dir : atomic_file_begin(&w.swap, dir);
 	if (r) {
 		fd_close(&dir);
-		return fail(&w, r);
+		return store_archive_fail_write(&w, r);
 	}
 	tar_init(&w.tar, &w.head);
-	r = write_all(&w, s, ref, items, n);
+	r = store_archive_put_all(&w, s, ref, items, n);
 	if (!r) {
-		attr = attr_of(dir, name);
-		r = swap_commit(&w.swap, name, &attr, NULL);
+		attr = store_archive_get_attr(dir, name);
+		r = atomic_file_commit(&w.swap, name, &attr, NULL);
 		if (r)
-			r = fail(&w, r);
+			r = store_archive_fail_write(&w, r);
 	}
-	swap_end(&w.swap);
+	atomic_file_end(&w.swap);
 	buf_free(&w.head);
 	fd_close(&dir);
 	return r;

@@ -1,8 +1,8 @@
 /* An OCI image layout in a folder: "oci:DIR[:REF]". */
 #include "inject/registry/store.h"
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
-#include "base/swap.h"
 #include "inject/console/out.h"
 #include "inject/names/ref.h"
 #include "inject/registry/layout.h"
@@ -23,7 +23,7 @@ struct oci {
 	int dir;        /* -1 while it does not exist */
 };
 
-static int fail(const struct oci *o, const char *doing, const char *what, int r)
+static int store_oci_fail(const struct oci *o, const char *doing, const char *what, int r)
 {
 	return out_fail(r == -ENOSPC ? "make room there, or choose another place"
 				     : "check the rights and the disk of that place",
@@ -31,7 +31,8 @@ static int fail(const struct oci *o, const char *doing, const char *what, int r)
 }
 
 /* Opens a regular file below the layout; in a malicious layout it may be a pipe. */
-static int open_file(const struct oci *o, const char *name, int *fd, uint64_t *size)
+static int store_oci_open_file(
+	const struct oci *o, const char *name, int *fd, uint64_t *size)
 {
 	struct stat st;
 	int got = fd_openat(o->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -47,12 +48,12 @@ static int open_file(const struct oci *o, const char *name, int *fd, uint64_t *s
 	return 0;
 }
 
-static int read_file(
+static int store_oci_read_file(
 	const struct oci *o, struct image_store *s, const char *name, struct buf *out)
 {
-	const struct sink to = {sink_buf, out};
+	const struct sink to = {sink_put_buf, out};
 	uint64_t size;
-	int fd, r = open_file(o, name, &fd, &size);
+	int fd, r = store_oci_open_file(o, name, &fd, &size);
 
 	if (r)
 		return r;
@@ -61,7 +62,7 @@ static int read_file(
 	return r;
 }
 
-static int oci_open(struct image_store *s)
+static int store_oci_open(struct image_store *s)
 {
 	struct oci *o = arena_alloc(&s->arena, sizeof(*o));
 	struct buf mark = BUF_INIT(INJECT_TEXT_MAX);
@@ -92,7 +93,7 @@ static int oci_open(struct image_store *s)
 	}
 	if (s->mode == STORE_WRITE)
 		return 0;
-	r = read_file(o, s, "oci-layout", &mark);
+	r = store_oci_read_file(o, s, "oci-layout", &mark);
 	if (!r && str_find(buf_view(&mark), STR("\"1.0.")) == mark.n)
 		r = ERR_VERSION;
 	buf_free(&mark);
@@ -102,7 +103,7 @@ static int oci_open(struct image_store *s)
 		: 0;
 }
 
-static void oci_close(struct image_store *s)
+static void store_oci_close(struct image_store *s)
 {
 	struct oci *o = s->state;
 
@@ -112,7 +113,7 @@ static void oci_close(struct image_store *s)
 
 /* --- Reading -------------------------------------------------------------------- */
 
-static int no_such(const struct oci *o, int r)
+static int store_oci_fail_ref(const struct oci *o, int r)
 {
 	if (r == ERR_RANGE)
 		return out_fail("name one of them: oci:DIR:REF",
@@ -125,7 +126,7 @@ static int no_such(const struct oci *o, int r)
 				      "%s/index.json is no index of a layout", o->path);
 }
 
-static int oci_manifest(
+static int store_oci_manifest(
 	struct image_store *s, const char *digest, struct buf *out, char media[MEDIA_MAX])
 {
 	struct oci *o = s->state;
@@ -135,14 +136,14 @@ static int oci_manifest(
 	int r;
 
 	if (!digest[0]) {
-		r = read_file(o, s, "index.json", &index);
+		r = store_oci_read_file(o, s, "index.json", &index);
 		if (r)
-			r = fail(o, "reading", "index.json", r);
+			r = store_oci_fail(o, "reading", "index.json", r);
 		else
 			r = layout_find(buf_view(&index), o->ref, &c);
 		buf_free(&index);
 		if (r)
-			return r <= FAIL_BASE ? r : no_such(o, r);
+			return r <= FAIL_BASE ? r : store_oci_fail_ref(o, r);
 		/* A descriptor of index.json is checked like any other. */
 		r = store_manifest(s, &c, out);
 		if (!r)
@@ -150,11 +151,13 @@ static int oci_manifest(
 		return r;
 	}
 	layout_path(digest, path);
-	r = read_file(o, s, path, out);
-	return !r || r <= FAIL_BASE || r == -ENOMEM ? r : fail(o, "reading", path, r);
+	r = store_oci_read_file(o, s, path, out);
+	return !r || r <= FAIL_BASE || r == -ENOMEM
+		? r
+		: store_oci_fail(o, "reading", path, r);
 }
 
-static int oci_locate(
+static int store_oci_locate(
 	struct image_store *s, const struct content *c, struct store_place *p)
 {
 	struct oci *o = s->state;
@@ -163,37 +166,37 @@ static int oci_locate(
 	int fd, r;
 
 	layout_path(c->digest, path);
-	r = open_file(o, path, &fd, &size);
+	r = store_oci_open_file(o, path, &fd, &size);
 	if (r)
 		return out_fail(
 			NEXT_DAMAGED, "reading %s/%s: %s", o->path, path, err_text(r));
-	*p = (struct store_place){.fd = fd, .is_mine = true, .size = size};
+	*p = (struct store_place){.fd = fd, .owns_fd = true, .size = size};
 	return 0;
 }
 
 /* --- Writing -------------------------------------------------------------------- */
 
-static const struct swap_attr *attr(void)
+static const struct atomic_file_attr *store_oci_get_attr(void)
 {
-	static struct swap_attr a;
+	static struct atomic_file_attr a;
 
-	a = (struct swap_attr){.mode = 0644, .uid = geteuid(), .gid = getegid()};
+	a = (struct atomic_file_attr){.mode = 0644, .uid = geteuid(), .gid = getegid()};
 	return &a;
 }
 
-static int make_folder(const struct oci *o, const char *name)
+static int store_oci_make_folder(const struct oci *o, const char *name)
 {
 	struct stat st;
 
 	if (mkdirat(o->dir, name, 0755) < 0 && errno != EEXIST)
-		return fail(o, "making", name, -errno);
+		return store_oci_fail(o, "making", name, -errno);
 	if (fstatat(o->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return fail(o, "making", name, -errno);
+		return store_oci_fail(o, "making", name, -errno);
 	/* A link would lead out of the layout. */
-	return S_ISDIR(st.st_mode) ? 0 : fail(o, "making", name, -ENOTDIR);
+	return S_ISDIR(st.st_mode) ? 0 : store_oci_fail(o, "making", name, -ENOTDIR);
 }
 
-static bool is_there(const struct oci *o, const char *name, uint64_t size)
+static bool store_oci_has_file(const struct oci *o, const char *name, uint64_t size)
 {
 	struct stat st;
 
@@ -201,7 +204,7 @@ static bool is_there(const struct oci *o, const char *name, uint64_t size)
 		S_ISREG(st.st_mode) && (uint64_t)st.st_size == size;
 }
 
-static bool is_empty(int dir)
+static bool store_oci_is_empty(int dir)
 {
 	int fd = fd_openat(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -218,17 +221,17 @@ static bool is_empty(int dir)
 	return empty;
 }
 
-static int write_file(const struct oci *o, const char *name, struct str text)
+static int store_oci_write_file(const struct oci *o, const char *name, struct str text)
 {
-	int r = swap_file(o->dir, name, attr(), &text, 1, NULL);
+	int r = atomic_file_write(o->dir, name, store_oci_get_attr(), &text, 1, NULL);
 
-	return r ? fail(o, "writing", name, r) : 0;
+	return r ? store_oci_fail(o, "writing", name, r) : 0;
 }
 
 /*
  * Creates the folder, its mark file and the folders of blobs; *made if the folder is new.
  */
-static int prepare(struct oci *o, bool *made)
+static int store_oci_prepare(struct oci *o, bool *made)
 {
 	struct stat st;
 	int r;
@@ -249,16 +252,16 @@ static int prepare(struct oci *o, bool *made)
 	if (flock(o->dir, LOCK_EX) < 0 && errno == EINTR)
 		return -EINTR;
 	if (fstatat(o->dir, "oci-layout", &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (!is_empty(o->dir))
+		if (!store_oci_is_empty(o->dir))
 			return out_fail("name a new or empty folder, or an OCI layout",
 				"%s is neither empty nor an OCI layout", o->path);
-		r = write_file(o, "oci-layout", STR(LAYOUT_MARK));
+		r = store_oci_write_file(o, "oci-layout", STR(LAYOUT_MARK));
 		if (r)
 			return r;
 	}
-	r = make_folder(o, "blobs");
+	r = store_oci_make_folder(o, "blobs");
 	if (!r)
-		r = make_folder(o, "blobs/sha256");
+		r = store_oci_make_folder(o, "blobs/sha256");
 	return r;
 }
 
@@ -268,15 +271,15 @@ struct writer {
 	int fd;
 };
 
-static int write_piece(void *arg, struct str piece)
+static int store_oci_write_piece(void *arg, struct str piece)
 {
 	struct writer *w = arg;
 	int r = fd_write_all(w->fd, piece.p, piece.n);
 
-	return r ? fail(w->o, "writing", w->path, r) : 0;
+	return r ? store_oci_fail(w->o, "writing", w->path, r) : 0;
 }
 
-static int ignore_piece(void *arg, struct str piece)
+static int store_oci_ignore_piece(void *arg, struct str piece)
 {
 	(void)arg;
 	(void)piece;
@@ -284,7 +287,8 @@ static int ignore_piece(void *arg, struct str piece)
 }
 
 /* Links a blob of another layout on the same file system. 1: it cannot be linked. */
-static int take_over(struct oci *o, const struct store_item *i, const char *path)
+static int store_oci_link_blob(
+	struct oci *o, const struct store_item *i, const char *path)
 {
 	struct store_place p = {.fd = -1};
 	const struct oci *from;
@@ -299,11 +303,11 @@ static int take_over(struct oci *o, const struct store_item *i, const char *path
 	from = i->from->state;
 	if (linkat(from->dir, path, o->dir, path, 0) < 0)
 		return 1;
-	return r ? store_feed(i, (struct sink){ignore_piece, NULL}) : 0;
+	return r ? store_feed(i, (struct sink){store_oci_ignore_piece, NULL}) : 0;
 }
 
 /* Copies by the kernel if it can, else through our memory. */
-static int write_blob(struct writer *w, const struct store_item *i)
+static int store_oci_write_blob(struct writer *w, const struct store_item *i)
 {
 	struct store_place p;
 	int r = store_locate(i, &p);
@@ -312,64 +316,65 @@ static int write_blob(struct writer *w, const struct store_item *i)
 		r = store_copy(&p, w->fd);
 		store_place_close(&p);
 		if (r < 0 && r != -EINTR)
-			r = fail(w->o, "writing", w->path, r);
+			r = store_oci_fail(w->o, "writing", w->path, r);
 	}
-	return r == 1 ? store_feed(i, (struct sink){write_piece, w}) : r;
+	return r == 1 ? store_feed(i, (struct sink){store_oci_write_piece, w}) : r;
 }
 
-static int copy(struct oci *o, const struct store_item *i, const char *path)
+static int store_oci_copy_blob(
+	struct oci *o, const struct store_item *i, const char *path)
 {
 	struct writer w = {.o = o, .path = path};
-	struct swap swap;
-	int r = swap_begin(&swap, o->dir);
+	struct atomic_file swap;
+	int r = atomic_file_begin(&swap, o->dir);
 
 	if (r)
-		return fail(o, "writing", path, r);
+		return store_oci_fail(o, "writing", path, r);
 	w.fd = swap.fd;
-	r = write_blob(&w, i);
+	r = store_oci_write_blob(&w, i);
 	if (!r) {
-		r = swap_commit(&swap, path, attr(), NULL);
+		r = atomic_file_commit(&swap, path, store_oci_get_attr(), NULL);
 		if (r)
-			r = fail(o, "writing", path, r);
+			r = store_oci_fail(o, "writing", path, r);
 	}
-	swap_end(&swap);
+	atomic_file_end(&swap);
 	return r;
 }
 
-static int put(struct oci *o, const struct store_item *i, bool *mine)
+static int store_oci_put_item(struct oci *o, const struct store_item *i, bool *mine)
 {
 	char path[LAYOUT_PATH_MAX];
 	int r = 0;
 
 	layout_path(i->content.digest, path);
-	if (is_there(o, path, i->content.size))
+	if (store_oci_has_file(o, path, i->content.size))
 		return 0;
 	if (str_starts(str_c(path), STR("blobs/sha512/")))
-		r = make_folder(o, "blobs/sha512");
+		r = store_oci_make_folder(o, "blobs/sha512");
 	*mine = true;
 	if (!r)
-		r = take_over(o, i, path);
-	return r == 1 ? copy(o, i, path) : r;
+		r = store_oci_link_blob(o, i, path);
+	return r == 1 ? store_oci_copy_blob(o, i, path) : r;
 }
 
-static int put_name(struct image_store *s, const struct content *c)
+static int store_oci_put_name(struct image_store *s, const struct content *c)
 {
 	struct oci *o = s->state;
 	struct buf old = BUF_INIT(INJECT_MANIFEST_MAX);
 	struct buf text = BUF_INIT(INJECT_MANIFEST_MAX), full = BUF_INIT(REF_MAX + 64);
 	struct str name = o->ref.n ? o->ref : s->tag;
-	int r = read_file(o, s, "index.json", &old);
+	int r = store_oci_read_file(o, s, "index.json", &old);
 
 	if (s->tag.n)
-		ref_full(s->tag, &full);
+		ref_canonicalize(s->tag, &full);
 	if (r == -ENOENT)
 		r = 0;
 	if (!r)
 		r = layout_add(buf_view(&old), name, buf_view(&full), c, &text);
 	if (r)
-		r = r <= FAIL_BASE ? r : fail(o, "reading", "index.json", r);
+		r = r <= FAIL_BASE ? r : store_oci_fail(o, "reading", "index.json", r);
 	else
-		r = write_file(o, "index.json", buf_view(&text));
+		r = store_oci_write_file(o, "index.json", buf_view(&text));
 	buf_free(&old);
 	buf_free(&text);
 	buf_free(&full);
@@ -377,8 +382,8 @@ static int put_name(struct image_store *s, const struct content *c)
 }
 
 /* Removes the files of a failed write. */
-static void undo(struct oci *o, const struct store_item *items, const bool *mine,
-	size_t n, bool made)
+static void store_oci_undo(struct oci *o, const struct store_item *items,
+	const bool *mine, size_t n, bool made)
 {
 	static const char *const rest[] = {"index.json", "oci-layout"};
 	static const char *const folders[] = {"blobs/sha256", "blobs/sha512", "blobs"};
@@ -398,27 +403,28 @@ static void undo(struct oci *o, const struct store_item *items, const bool *mine
 	rmdir(o->path);
 }
 
-static int oci_write(struct image_store *s, const struct store_item *items, size_t n)
+static int store_oci_write(
+	struct image_store *s, const struct store_item *items, size_t n)
 {
 	struct oci *o = s->state;
 	bool *mine = arena_array(&s->arena, n, sizeof(*mine));
 	bool made = false;
-	int r = mine ? prepare(o, &made) : -ENOMEM;
+	int r = mine ? store_oci_prepare(o, &made) : -ENOMEM;
 
 	for (size_t i = 0; i < n && !r; i++)
-		r = put(o, &items[i], &mine[i]);
+		r = store_oci_put_item(o, &items[i], &mine[i]);
 	if (!r)
-		r = put_name(s, &items[n - 1].content);
+		r = store_oci_put_name(s, &items[n - 1].content);
 	if (r && mine)
-		undo(o, items, mine, n, made);
+		store_oci_undo(o, items, mine, n, made);
 	return r;
 }
 
 const struct store_ops store_oci = {
-	.word = "oci",
-	.open = oci_open,
-	.manifest = oci_manifest,
-	.locate = oci_locate,
-	.write = oci_write,
-	.close = oci_close,
+	.kind = "oci",
+	.open = store_oci_open,
+	.manifest = store_oci_manifest,
+	.locate = store_oci_locate,
+	.write = store_oci_write,
+	.close = store_oci_close,
 };

@@ -31,12 +31,13 @@ struct registry {
 
 /* --- Opening ------------------------------------------------------------------------ */
 
-static struct str scope_of(const struct registry *g)
+static struct str store_registry_scope(const struct registry *g)
 {
 	return str_c(g->scope);
 }
 
-static int set_target(struct registry *g, const char *kind, const char *what)
+static int store_registry_set_target(
+	struct registry *g, const char *kind, const char *what)
 {
 	target_reset(&g->target);
 	target_add(&g->target, "/v2/");
@@ -45,7 +46,7 @@ static int set_target(struct registry *g, const char *kind, const char *what)
 	return target_error(&g->target);
 }
 
-static int copy(char *to, size_t n, struct str from)
+static int store_registry_copy_text(char *to, size_t n, struct str from)
 {
 	if (from.n >= n)
 		return ERR_LIMIT;
@@ -59,7 +60,7 @@ static int copy(char *to, size_t n, struct str from)
  * value of -t without a tag is an error: as in docker it is a name, and "latest" is not
  * meant.
  */
-static int choose_tag(
+static int store_registry_choose_tag(
 	const struct image_store *s, struct registry *g, const struct ref *ref)
 {
 	struct ref other = {0};
@@ -74,13 +75,14 @@ static int choose_tag(
 		other.tag = ref->tag;
 	else if (!other.tag.n)
 		other.tag = STR("latest");
-	if (copy(g->tag, sizeof(g->tag), other.tag))
+	if (store_registry_copy_text(g->tag, sizeof(g->tag), other.tag))
 		return out_fail_usage("as in registry:localhost:5000/name:tag",
 			"'%.*s' is too long", STR_ARG(s->text));
 	return 0;
 }
 
-static int take_name(struct image_store *s, struct registry *g, struct remote_conf *conf)
+static int store_registry_parse_name(
+	struct image_store *s, struct registry *g, struct remote_conf *conf)
 {
 	const char *why = "an id says nothing of where it is";
 	bool hub;
@@ -98,35 +100,35 @@ static int take_name(struct image_store *s, struct registry *g, struct remote_co
 	hub = login_is_hub(conf->host) && str_find_byte(ref.path, '/') == ref.path.n;
 	if (snprintf(g->name, sizeof(g->name), "%s%.*s", hub ? "library/" : "",
 		    STR_ARG(ref.path)) >= (int)sizeof(g->name) ||
-		copy(g->digest, sizeof(g->digest), ref.digest))
+		store_registry_copy_text(g->digest, sizeof(g->digest), ref.digest))
 		return out_fail_usage("as in registry:localhost:5000/name:tag",
 			"'%.*s' is too long", STR_ARG(s->text));
 	snprintf(g->scope, sizeof(g->scope), "repository:%s:pull%s", g->name,
 		s->mode == STORE_WRITE ? ",push" : "");
-	return choose_tag(s, g, &ref);
+	return store_registry_choose_tag(s, g, &ref);
 }
 
 /* Checks that the registry admits us, before other places are read. */
-static int greet(struct registry *g)
+static int store_registry_check_access(struct registry *g)
 {
 	struct remote_request q = {
 		.method = "GET",
 		.target = TARGET("/v2/"),
-		.scope = scope_of(g),
+		.scope = store_registry_scope(g),
 		.follow = true,
 	};
-	struct call *c = NULL;
-	int r = remote_ask(&g->remote, &q, &c);
+	struct http_client *c = NULL;
+	int r = remote_perform(&g->remote, &q, &c);
 
 	if (!r && c->head.status != 200)
-		r = remote_refused(&g->remote, c, "greeting the registry");
+		r = remote_fail_status(&g->remote, c, "greeting the registry");
 	if (!r)
 		r = remote_drain(c);
-	remote_done(&g->remote);
+	remote_release(&g->remote);
 	return r;
 }
 
-static int registry_open(struct image_store *s)
+static int store_registry_open(struct image_store *s)
 {
 	struct registry *g = arena_alloc(&s->arena, sizeof(*g));
 	struct remote_conf conf = {
@@ -139,15 +141,15 @@ static int registry_open(struct image_store *s)
 	if (!g)
 		return -ENOMEM;
 	target_init(&g->target, REGISTRY_URL_MAX);
-	r = take_name(s, g, &conf);
+	r = store_registry_parse_name(s, g, &conf);
 	if (r)
 		return r;
 	s->state = g;
 	r = remote_init(&g->remote, &conf);
-	return r || s->mode == STORE_READ ? r : greet(g);
+	return r || s->mode == STORE_READ ? r : store_registry_check_access(g);
 }
 
-static void registry_close(struct image_store *s)
+static void store_registry_close(struct image_store *s)
 {
 	struct registry *g = s->state;
 
@@ -160,19 +162,21 @@ static void registry_close(struct image_store *s)
 
 /* --- Reading ------------------------------------------------------------------------ */
 
-static int find_field(const struct call *c, struct str name, struct str *value)
+static int store_registry_find_field(
+	const struct http_client *c, struct str name, struct str *value)
 {
 	return http_field_find(&c->head.head, c->in.p, name, value);
 }
 
 /* The bytes of a tag must have the digest that the registry sent. */
-static int check_tagged(struct registry *g, const char *said, struct str bytes)
+static int store_registry_check_digest(
+	struct registry *g, const char *said, struct str bytes)
 {
 	struct content is = {0};
 
 	if (!str_starts(str_c(said), STR("sha256:")))
 		return 0;
-	content_of(bytes, &is);
+	content_from_bytes(bytes, &is);
 	if (str_eq(str_c(is.digest), str_c(said)))
 		return 0;
 	return out_fail("try again",
@@ -181,13 +185,13 @@ static int check_tagged(struct registry *g, const char *said, struct str bytes)
 		g->name, g->tag);
 }
 
-static int registry_manifest(
+static int store_registry_manifest(
 	struct image_store *s, const char *digest, struct buf *out, char media[MEDIA_MAX])
 {
 	struct registry *g = s->state;
 	struct remote_request q = {
 		.method = "GET",
-		.scope = scope_of(g),
+		.scope = store_registry_scope(g),
 		.headers = ACCEPT_MANIFESTS,
 		.follow = true,
 	};
@@ -195,52 +199,58 @@ static int registry_manifest(
 	char said[DIGEST_MAX] = "";
 	size_t from = out->n;
 	struct str value;
-	struct call *c = NULL;
+	struct http_client *c = NULL;
 	int r;
 
-	r = set_target(g, "manifests", digest[0] ? digest : by_tag ? g->tag : g->digest);
+	r = store_registry_set_target(g, "manifests",
+		digest[0]        ? digest
+			: by_tag ? g->tag
+				 : g->digest);
 	q.target = &g->target;
 	if (!r)
-		r = remote_ask(&g->remote, &q, &c);
+		r = remote_perform(&g->remote, &q, &c);
 	if (!r && c->head.status != 200)
-		r = remote_refused(&g->remote, c, "fetching %.*s", STR_ARG(s->text));
+		r = remote_fail_status(&g->remote, c, "fetching %.*s", STR_ARG(s->text));
 	if (!r) {
-		if (find_field(c, STR("Content-Type"), &value) == 0) {
+		if (store_registry_find_field(c, STR("Content-Type"), &value) == 0) {
 			value = str_trim(str_cut(&value, ';'), " ");
-			if (copy(media, MEDIA_MAX, value))
+			if (store_registry_copy_text(media, MEDIA_MAX, value))
 				media[0] = '\0';
 		}
-		if (by_tag && !find_field(c, STR("Docker-Content-Digest"), &value) &&
-			copy(said, sizeof(said), value))
+		if (by_tag &&
+			!store_registry_find_field(
+				c, STR("Docker-Content-Digest"), &value) &&
+			store_registry_copy_text(said, sizeof(said), value))
 			said[0] = '\0';
-		r = call_collect(c, out);
+		r = http_client_read_all(c, out);
 		if (r)
 			r = remote_fail(&g->remote, r);
 	}
-	remote_done(&g->remote);
+	remote_release(&g->remote);
 	/* "registry:name@digest" has the digest of the bytes. */
 	if (!r && !digest[0])
-		r = check_tagged(g, by_tag ? said : g->digest,
+		r = store_registry_check_digest(g, by_tag ? said : g->digest,
 			str_make(out->p + from, out->n - from));
 	return r;
 }
 
-static int registry_fetch(
+static int store_registry_fetch(
 	struct image_store *s, const struct content *content, struct sink to)
 {
 	struct registry *g = s->state;
-	struct remote_request q = {.method = "GET", .scope = scope_of(g), .follow = true};
+	struct remote_request q = {
+		.method = "GET", .scope = store_registry_scope(g), .follow = true};
 	struct str piece;
-	struct call *c = NULL;
-	int put = 0, r = set_target(g, "blobs", content->digest);
+	struct http_client *c = NULL;
+	int put = 0, r = store_registry_set_target(g, "blobs", content->digest);
 
 	q.target = &g->target;
 	if (!r)
-		r = remote_ask(&g->remote, &q, &c);
+		r = remote_perform(&g->remote, &q, &c);
 	if (!r && c->head.status != 200)
-		r = remote_refused(&g->remote, c, "fetching %s", content->digest);
+		r = remote_fail_status(&g->remote, c, "fetching %s", content->digest);
 	if (!r) {
-		while ((r = call_read(c, &piece)) == 1) {
+		while ((r = http_client_read(c, &piece)) == 1) {
 			put = to.put(to.arg, piece);
 			if (put)
 				break;
@@ -248,70 +258,72 @@ static int registry_fetch(
 		/* The sink that refused the bytes has printed the reason. */
 		r = put ? put : r ? remote_fail(&g->remote, r) : 0;
 	}
-	remote_done(&g->remote);
+	remote_release(&g->remote);
 	return r;
 }
 
 /* --- Writing ------------------------------------------------------------------------ */
 
 /* Sends a request and discards the body of its answer. 0 with the status. */
-static int ask(struct registry *g, struct remote_request *q, unsigned *status,
-	struct buf *location)
+static int store_registry_request(struct registry *g, struct remote_request *q,
+	unsigned *status, struct buf *location)
 {
 	struct str where;
-	struct call *c = NULL;
+	struct http_client *c = NULL;
 	int r;
 
-	r = remote_ask(&g->remote, q, &c);
+	r = remote_perform(&g->remote, q, &c);
 	if (!r) {
 		*status = c->head.status;
 		if (location) {
 			buf_reset(location);
-			if (find_field(c, STR("Location"), &where) == 0)
+			if (store_registry_find_field(c, STR("Location"), &where) == 0)
 				buf_str(location, where);
 		}
 		r = remote_drain(c);
 	}
-	remote_done(&g->remote);
+	remote_release(&g->remote);
 	return r;
 }
 
 /* 0: the registry has the blob; 1: it does not. */
-static int has_blob(struct registry *g, const char *digest)
+static int store_registry_has_blob(struct registry *g, const char *digest)
 {
 	struct remote_request q = {
-		.method = "HEAD", .scope = scope_of(g), .follow = true};
+		.method = "HEAD", .scope = store_registry_scope(g), .follow = true};
 	unsigned status;
-	int r = set_target(g, "blobs", digest);
+	int r = store_registry_set_target(g, "blobs", digest);
 
 	q.target = &g->target;
 	if (!r)
-		r = ask(g, &q, &status, NULL);
+		r = store_registry_request(g, &q, &status, NULL);
 	return r ? r : status != 200;
 }
 
 /* The repository that the item comes from, if it is in the same registry; or NULL. */
-static const char *neighbour(const struct registry *g, const struct store_item *i)
+static const char *store_registry_mount_source(
+	const struct registry *g, const struct store_item *i)
 {
 	const struct registry *from;
 
 	if (i->is_new || !i->from || i->from->ops != &store_registry)
 		return NULL;
 	from = i->from->state;
-	return url_same_origin(&g->remote.home, &from->remote.home) ? from->name : NULL;
+	return url_is_same_origin(&g->remote.home, &from->remote.home) ? from->name
+								       : NULL;
 }
 
 /*
  * Begins an upload, or requests a mount. 0: mounted; 1: *location is the address of the
  * upload; 2: the mount is not supported.
  */
-static int begin_upload(struct registry *g, const struct store_item *i, const char *from,
-	struct buf *location)
+static int store_registry_begin_upload(struct registry *g, const struct store_item *i,
+	const char *from, struct buf *location)
 {
 	char scope[SCOPE_MAX + REF_NAME_MAX + 64];
-	struct remote_request q = {.method = "POST", .scope = scope_of(g)};
+	struct remote_request q = {.method = "POST", .scope = store_registry_scope(g)};
 	unsigned status;
-	int r = set_target(g, "blobs", "uploads");
+	int r = store_registry_set_target(g, "blobs", "uploads");
 
 	target_add(&g->target, "/");
 	if (!r && from) {
@@ -323,7 +335,7 @@ static int begin_upload(struct registry *g, const struct store_item *i, const ch
 	}
 	q.target = &g->target;
 	if (!r)
-		r = ask(g, &q, &status, location);
+		r = store_registry_request(g, &q, &status, location);
 	if (r)
 		return r;
 	if (from && status == 201)
@@ -336,7 +348,7 @@ static int begin_upload(struct registry *g, const struct store_item *i, const ch
 		"the registry takes no upload to %s: it answers %u", g->name, status);
 }
 
-static void tell(
+static void store_registry_report(
 	struct bar *bar, const struct store_item *i, const char *words, uint64_t sent)
 {
 	const struct progress p = {
@@ -347,52 +359,52 @@ static void tell(
 		.total = i->content.size,
 	};
 
-	bar_take(bar, &p);
+	bar_update(bar, &p);
 }
 
 struct upload {
 	const struct store_item *item;
 	struct bar *bar;
-	struct call *call;
+	struct http_client *call;
 	uint64_t sent;
 };
 
-static int upload_put(void *arg, struct str piece)
+static int store_registry_put_piece(void *arg, struct str piece)
 {
 	struct upload *u = arg;
-	int r = call_push(u->call, piece);
+	int r = http_client_push(u->call, piece);
 
-	if (!r && u->call->unwanted)
+	if (!r && u->call->is_rejected)
 		return ERR_CLOSED; /* the registry has answered before the end */
 	u->sent += piece.n;
-	tell(u->bar, u->item, "Pushing", u->sent);
+	store_registry_report(u->bar, u->item, "Pushing", u->sent);
 	return r;
 }
 
-static int upload_feed(void *arg, struct call *c)
+static int store_registry_feed_upload(void *arg, struct http_client *c)
 {
 	struct upload *u = arg;
-	struct sink to = {upload_put, u};
+	struct sink to = {store_registry_put_piece, u};
 	int r;
 
 	*u = (struct upload){.item = u->item, .bar = u->bar, .call = c};
 	r = store_feed(u->item, to);
-	return u->call->unwanted ? 1 : r;
+	return u->call->is_rejected ? 1 : r;
 }
 
-static int send_blob(struct registry *g, const struct store_item *i, struct buf *location,
-	struct bar *bar)
+static int store_registry_send_blob(struct registry *g, const struct store_item *i,
+	struct buf *location, struct bar *bar)
 {
 	struct upload u = {.item = i, .bar = bar};
 	struct remote_request q = {
 		.method = "PUT",
-		.scope = scope_of(g),
+		.scope = store_registry_scope(g),
 		.type = "application/octet-stream",
 		.put_n = i->content.size,
-		.put = upload_feed,
+		.put = store_registry_feed_upload,
 		.arg = &u,
 	};
-	struct call *c = NULL;
+	struct http_client *c = NULL;
 	int r;
 
 	/* The registry stores its data of the upload in the query. */
@@ -400,85 +412,87 @@ static int send_blob(struct registry *g, const struct store_item *i, struct buf 
 	target_add(&g->target, g->target.query ? "&digest=%s" : "?digest=%s",
 		i->content.digest);
 	q.target = &g->target;
-	r = remote_ask(&g->remote, &q, &c);
+	r = remote_perform(&g->remote, &q, &c);
 	if (!r && c->head.status / 100 != 2)
-		r = remote_refused(&g->remote, c, "pushing %s", i->content.digest);
-	remote_done(&g->remote);
+		r = remote_fail_status(&g->remote, c, "pushing %s", i->content.digest);
+	remote_release(&g->remote);
 	return r;
 }
 
-static int write_blob(struct registry *g, const struct store_item *i, struct bar *bar)
+static int store_registry_write_blob(
+	struct registry *g, const struct store_item *i, struct bar *bar)
 {
 	struct buf location = BUF_INIT(REGISTRY_URL_MAX);
-	const char *from = neighbour(g, i);
-	int r = has_blob(g, i->content.digest);
+	const char *from = store_registry_mount_source(g, i);
+	int r = store_registry_has_blob(g, i->content.digest);
 
 	if (r == 1) {
-		r = begin_upload(g, i, from, &location);
+		r = store_registry_begin_upload(g, i, from, &location);
 		/* Some registries answer an unsupported mount with an error. */
 		if (r == 2)
-			r = begin_upload(g, i, NULL, &location);
+			r = store_registry_begin_upload(g, i, NULL, &location);
 		if (r == 1)
-			r = send_blob(g, i, &location, bar);
+			r = store_registry_send_blob(g, i, &location, bar);
 	}
 	buf_free(&location);
 	return r;
 }
 
-static int write_manifest(
+static int store_registry_put_manifest(
 	struct registry *g, const struct store_item *i, const char *name)
 {
 	struct remote_request q = {
 		.method = "PUT",
-		.scope = scope_of(g),
+		.scope = store_registry_scope(g),
 		.type = i->content.media,
 	};
 	struct buf bytes = BUF_INIT(INJECT_MANIFEST_MAX);
-	struct sink to = {sink_buf, &bytes};
-	struct call *c = NULL;
+	struct sink to = {sink_put_buf, &bytes};
+	struct http_client *c = NULL;
 	int r = store_feed(i, to);
 
 	if (!r)
-		r = set_target(g, "manifests", name);
+		r = store_registry_set_target(g, "manifests", name);
 	q.target = &g->target;
 	q.body = buf_view(&bytes);
 	if (!r)
-		r = remote_ask(&g->remote, &q, &c);
+		r = remote_perform(&g->remote, &q, &c);
 	if (!r && c->head.status / 100 != 2)
-		r = remote_refused(
+		r = remote_fail_status(
 			&g->remote, c, "pushing the manifest %s of %s", name, g->name);
-	remote_done(&g->remote);
+	remote_release(&g->remote);
 	buf_free(&bytes);
 	return r;
 }
 
-static int registry_write(struct image_store *s, const struct store_item *items, size_t n)
+static int store_registry_write(
+	struct image_store *s, const struct store_item *items, size_t n)
 {
 	struct registry *g = s->state;
 	struct bar bar = {.doing = "pushing"};
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
-		tell(&bar, &items[i], "Preparing", 0);
+		store_registry_report(&bar, &items[i], "Preparing", 0);
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct store_item *it = &items[i];
 
-		r = !it->is_manifest
-			? write_blob(g, it, &bar)
-			: write_manifest(g, it, i + 1 == n ? g->tag : it->content.digest);
+		r = !it->is_manifest ? store_registry_write_blob(g, it, &bar)
+				     : store_registry_put_manifest(g, it,
+					       i + 1 == n ? g->tag : it->content.digest);
 		/* Also a blob that existed or was mounted. */
 		if (!r)
-			tell(&bar, it, "Pushed", it->content.size);
+			store_registry_report(&bar, it, "Pushed", it->content.size);
 	}
 	out_step_end();
 	return r;
 }
 
 const struct store_ops store_registry = {
-	.word = "registry",
-	.open = registry_open,
-	.manifest = registry_manifest,
-	.fetch = registry_fetch,
-	.write = registry_write,
-	.close = registry_close,
+	.kind = "registry",
+	.open = store_registry_open,
+	.manifest = store_registry_manifest,
+	.fetch = store_registry_fetch,
+	.write = store_registry_write,
+	.close = store_registry_close,
 };

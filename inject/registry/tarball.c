@@ -20,7 +20,7 @@ struct entry {
  * Appends path to *out, which may contain a folder, part by part. False: it leads out of
  * the archive.
  */
-static bool join(struct buf *out, struct str path)
+static bool tarball_join_path(struct buf *out, struct str path)
 {
 	while (path.n) {
 		struct str part = str_cut(&path, '/');
@@ -43,7 +43,7 @@ static bool join(struct buf *out, struct str path)
 	return true;
 }
 
-static struct str keep(struct tarball *t, struct str s, int *r)
+static struct str tarball_copy_text(struct tarball *t, struct str s, int *r)
 {
 	char *copy = arena_cstr(t->arena, s);
 
@@ -53,36 +53,37 @@ static struct str keep(struct tarball *t, struct str s, int *r)
 }
 
 /* A link's target from the root of the archive; empty: it leads out of it. */
-static struct str resolve(struct tarball *t, const struct untar_entry *e, int *r)
+static struct str tarball_resolve_link(
+	struct tarball *t, const struct untar_entry *e, int *r)
 {
 	struct buf path = BUF_INIT(TAR_META_MAX * 2);
 	struct str to = {0};
 	bool inside = !str_starts(e->target, STR("/"));
 
 	if (inside && e->type == UNTAR_SYMLINK) {
-		inside = join(&path, e->name);
+		inside = tarball_join_path(&path, e->name);
 		while (path.n && path.p[path.n - 1] != '/')
 			path.n--;
 		if (path.n)
 			path.n--;
 	}
-	if (inside && join(&path, e->target) && !path.err)
-		to = keep(t, buf_view(&path), r);
+	if (inside && tarball_join_path(&path, e->target) && !path.err)
+		to = tarball_copy_text(t, buf_view(&path), r);
 	buf_free(&path);
 	return to;
 }
 
-static int add(struct tarball *t, const struct untar_entry *e, uint64_t at)
+static int tarball_add_entry(struct tarball *t, const struct untar_entry *e, uint64_t at)
 {
 	struct buf path = BUF_INIT(TAR_META_MAX);
 	struct entry new = {.type = e->type, .at = at, .size = e->size};
 	int r = 0;
 
 	/* Files with names that lead upwards are never requested. */
-	if (e->type != UNTAR_DIR && join(&path, e->name)) {
-		new.name = keep(t, buf_view(&path), &r);
+	if (e->type != UNTAR_DIR && tarball_join_path(&path, e->name)) {
+		new.name = tarball_copy_text(t, buf_view(&path), &r);
 		if (e->type != UNTAR_FILE)
-			new.target = resolve(t, e, &r);
+			new.target = tarball_resolve_link(t, e, &r);
 		if (!r)
 			buf_put(&t->entries, &new, sizeof(new));
 		if (!r)
@@ -92,7 +93,7 @@ static int add(struct tarball *t, const struct untar_entry *e, uint64_t at)
 	return r;
 }
 
-static const char *compression(struct str head)
+static const char *tarball_check_compression(struct str head)
 {
 	static const struct {
 		struct str magic;
@@ -114,14 +115,15 @@ static const char *compression(struct str head)
 	return NULL;
 }
 
-static int next_block(int fd, uint64_t at, char block[UNTAR_BLOCK], const char **why)
+static int tarball_read_block(
+	int fd, uint64_t at, char block[UNTAR_BLOCK], const char **why)
 {
 	ssize_t n = fd_read_at(fd, at, block, UNTAR_BLOCK);
 
 	if (n < 0)
 		return (int)n;
 	if (at == 0 && n > 0) {
-		*why = compression(str_make(block, (size_t)n));
+		*why = tarball_check_compression(str_make(block, (size_t)n));
 		if (*why)
 			return ERR_SYNTAX;
 	}
@@ -131,14 +133,15 @@ static int next_block(int fd, uint64_t at, char block[UNTAR_BLOCK], const char *
 	return ERR_SYNTAX;
 }
 
-static int walk(struct tarball *t, struct untar *u, uint64_t size, const char **why)
+static int tarball_read_headers(
+	struct tarball *t, struct untar *u, uint64_t size, const char **why)
 {
 	char block[UNTAR_BLOCK];
 	uint64_t at = 0;
 
 	for (;;) {
 		struct str in = {block, sizeof(block)}, piece;
-		int r = next_block(t->fd, at, block, why);
+		int r = tarball_read_block(t->fd, at, block, why);
 
 		at += UNTAR_BLOCK;
 		while (!r && in.n) {
@@ -147,16 +150,16 @@ static int walk(struct tarball *t, struct untar *u, uint64_t size, const char **
 				return 0;
 			if (r == UNTAR_ENTRY) {
 				uint64_t content = at;
-				uint64_t pass = untar_pass(u);
+				uint64_t pass = untar_skip_content(u);
 
 				if (pass > size || content > size - pass) {
 					*why = "it is cut off";
 					return ERR_SYNTAX;
 				}
 				at += pass;
-				r = add(t, &u->entry, content);
+				r = tarball_add_entry(t, &u->entry, content);
 			} else if (r < 0 && r != -ENOMEM) {
-				*why = u->why ? u->why : "it is damaged";
+				*why = u->reason ? u->reason : "it is damaged";
 				return ERR_SYNTAX;
 			}
 		}
@@ -184,7 +187,7 @@ int tarball_read(struct tarball *t, int fd, struct arena *arena, const char **wh
 		return ERR_SYNTAX;
 	}
 	untar_init(&u);
-	r = walk(t, &u, (uint64_t)st.st_size, why);
+	r = tarball_read_headers(t, &u, (uint64_t)st.st_size, why);
 	untar_free(&u);
 	return r;
 }

@@ -60,7 +60,7 @@ static void attachment_send_size(struct attachment *a)
 	struct jw w;
 	size_t at = attachment_begin_control(a, &w, "resize");
 
-	terminal_size(&rows, &columns);
+	terminal_get_size(&rows, &columns);
 	jw_key(&w, "rows");
 	jw_uint(&w, rows);
 	jw_key(&w, "columns");
@@ -98,10 +98,10 @@ static int attachment_send(struct attachment *a)
 		ssize_t n;
 
 		if (!v_n)
-			return transport_flush(&a->call.way);
-		n = transport_send(&a->call.way, v, v_n);
+			return transport_flush(&a->call.transport);
+		n = transport_send(&a->call.transport, v, v_n);
 		if (n == -EAGAIN)
-			return transport_flush(&a->call.way) < 0 ? 0 : 1;
+			return transport_flush(&a->call.transport) < 0 ? 0 : 1;
 		if (n < 0)
 			return (int)n;
 		if (control)
@@ -142,20 +142,20 @@ static void attachment_read_stdin(struct attachment *a)
 		process_input_add(&a->in, (size_t)got);
 	else
 		a->in.ended = true; /* EIO, too: a terminal that was closed */
-	if (a->wide || a->in.read < MANY)
+	if (a->pipe_widened || a->in.read < MANY)
 		return;
 	fd_widen_pipe(STDIN_FILENO, STDIN_PIPE); /* fails if stdin is no pipe */
-	a->wide = true;
+	a->pipe_widened = true;
 }
 
 /* --- Control frames from the sandbox ---------------------------------------------- */
 
-static int attachment_take_attached(struct attachment *a, struct doc *d)
+static int attachment_take_attached(struct attachment *a, struct json_doc *d)
 {
-	struct json_val root = doc_root(d);
+	struct json_val root = json_doc_root(d);
 	struct json_val in = json_get(json_get(root, "process"), "stdin");
-	uint64_t window = doc_uint(json_get(root, "window"), INT64_MAX);
-	uint64_t taken = doc_uint(json_get(in, "offset"), INT64_MAX);
+	uint64_t window = json_doc_uint(json_get(root, "window"), INT64_MAX);
+	uint64_t taken = json_doc_uint(json_get(in, "offset"), INT64_MAX);
 	int r = 0;
 
 	if (a->attached || !window)
@@ -168,11 +168,11 @@ static int attachment_take_attached(struct attachment *a, struct doc *d)
 	return r ? r : process_input_rewind(&a->in, taken);
 }
 
-static int attachment_take_gap(struct attachment *a, struct doc *d)
+static int attachment_take_gap(struct attachment *a, struct json_doc *d)
 {
-	struct json_val root = doc_root(d);
-	unsigned no = str_eq(doc_str(d, json_get(root, "output")), STR("stderr"));
-	uint64_t to = doc_uint(json_get(root, "to"), INT64_MAX);
+	struct json_val root = json_doc_root(d);
+	unsigned no = str_eq(json_doc_str(d, json_get(root, "output")), STR("stderr"));
+	uint64_t to = json_doc_uint(json_get(root, "to"), INT64_MAX);
 
 	if (to > a->got[no])
 		a->got[no] = to;
@@ -180,25 +180,25 @@ static int attachment_take_gap(struct attachment *a, struct doc *d)
 		"some output of the command is lost");
 }
 
-static int attachment_take_exited(struct attachment *a, struct doc *d)
+static int attachment_take_exited(struct attachment *a, struct json_doc *d)
 {
-	struct json_val root = doc_root(d);
+	struct json_val root = json_doc_root(d);
 
-	a->end.code = process_exit_code(doc_int(json_get(root, "exit_code"), 255),
-		doc_str(d, json_get(root, "signal")));
-	a->end.timed_out = doc_true(json_get(root, "timed_out"));
+	a->end.code = process_exit_code(json_doc_int(json_get(root, "exit_code"), 255),
+		json_doc_str(d, json_get(root, "signal")));
+	a->end.timed_out = json_doc_is_true(json_get(root, "timed_out"));
 	return DONE;
 }
 
 static int attachment_take_control(struct attachment *a, struct str text)
 {
 	struct str type;
-	struct doc d;
-	int r = doc_parse(&d, text);
+	struct json_doc d;
+	int r = json_doc_parse(&d, text);
 
 	if (r)
 		return ERR_SYNTAX;
-	type = doc_str(&d, json_get(doc_root(&d), "type"));
+	type = json_doc_str(&d, json_get(json_doc_root(&d), "type"));
 	if (str_eq(type, STR("exited")))
 		r = attachment_take_exited(a, &d);
 	else if (str_eq(type, STR("attached")))
@@ -206,14 +206,14 @@ static int attachment_take_control(struct attachment *a, struct str text)
 	else if (str_eq(type, STR("gap")))
 		r = attachment_take_gap(a, &d);
 	else if (str_eq(type, STR("credit")) && a->in.ring.n)
-		r = process_input_credit(
-			&a->in, doc_uint(json_get(doc_root(&d), "bytes"), INT64_MAX));
+		r = process_input_credit(&a->in,
+			json_doc_uint(json_get(json_doc_root(&d), "bytes"), INT64_MAX));
 	else if (str_eq(type, STR("error"))) {
-		buf_reset(&a->complaint);
-		out_clean(&a->complaint, doc_str(&d, json_get(doc_root(&d), "detail")),
-			false);
+		buf_reset(&a->error_detail);
+		out_clean(&a->error_detail,
+			json_doc_str(&d, json_get(json_doc_root(&d), "detail")), false);
 	}
-	doc_free(&d);
+	json_doc_free(&d);
 	return r;
 }
 
@@ -255,8 +255,8 @@ static bool attachment_is_stalled(const struct outlet *o)
 /* Moves output from a bare socket to a pipe without a copy; as attachment_write. */
 static int attachment_move(struct attachment *a)
 {
-	size_t n = process_frames_ahead(&a->frames);
-	int from = transport_bare(&a->call.way);
+	size_t n = process_frames_count_data(&a->frames);
+	int from = transport_get_plain_fd(&a->call.transport);
 	unsigned no = a->frames.head[0] == PROCESS_FRAME_STDERR;
 	ssize_t moved;
 
@@ -273,8 +273,8 @@ static int attachment_move(struct attachment *a)
 		a->stalled = true;
 		return 1;
 	}
-	moved = call_read_error((int)moved);
-	return moved == -EPIPE || moved == CALL_LOST ? (int)moved : 0;
+	moved = http_client_map_error((int)moved);
+	return moved == -EPIPE || moved == HTTP_CLIENT_LOST ? (int)moved : 0;
 }
 
 /* Results of a step beside 0 (it did something) and negative errors. */
@@ -297,7 +297,7 @@ static int attachment_receive_step(struct attachment *a)
 	r = attachment_move(a);
 	if (r)
 		return r < 0 ? r : a->stalled ? STEP_WAIT : 0;
-	r = call_try(&a->call, &a->piece);
+	r = http_client_try_read(&a->call, &a->piece);
 	if (r == -EAGAIN)
 		return STEP_WAIT;
 	if (r == 0)
@@ -325,14 +325,15 @@ static void attachment_take_signals(struct attachment *a)
 
 	while ((signo = stop_next_signal()))
 		attachment_send_signal(a, signo);
-	if (stop_resized() && a->request->pty)
+	if (stop_is_resized() && a->request->pty)
 		attachment_send_size(a);
 }
 
 /* Whether received bytes wait that poll does not report. */
 static bool attachment_has_input(const struct attachment *a)
 {
-	return a->piece.n || a->call.in.n > a->call.at || transport_pending(&a->call.way);
+	return a->piece.n || a->call.in.n > a->call.at ||
+		transport_pending(&a->call.transport);
 }
 
 static int attachment_step(struct attachment *a)
@@ -343,7 +344,7 @@ static int attachment_step(struct attachment *a)
 	bool ready = !a->stalled && attachment_has_input(a);
 	int unsent = attachment_flush(a);
 	struct pollfd fds[] = {
-		[1] = {.fd = a->call.way.fd,
+		[1] = {.fd = a->call.transport.fd,
 			.events = (short)((a->stalled ? 0 : POLLIN) |
 				(unsent > 0 ? POLLOUT : 0))},
 		[2] = {.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
@@ -356,12 +357,12 @@ static int attachment_step(struct attachment *a)
 		return unsent;
 	if (!fds[1].events)
 		fds[1].fd = -1; /* poll would report a hang-up again and again */
-	r = stop_poll_n(
-		fds, ARRAY_LEN(fds), ready ? clock_ms() : call_tick(a->leave_at), false);
+	r = stop_poll_n(fds, ARRAY_LEN(fds),
+		ready ? clock_ms() : http_client_next_check(a->leave_at), false);
 	if (r < 0)
 		return r;
-	if (r == 0 && call_is_lost(&a->call))
-		return CALL_LOST;
+	if (r == 0 && http_client_is_lost(&a->call))
+		return HTTP_CLIENT_LOST;
 	if (a->leave_at && clock_ms() >= a->leave_at)
 		return -ETIME;
 	attachment_take_signals(a);
@@ -386,12 +387,13 @@ static void attachment_reset(struct attachment *a)
 /* Reads the answer to the request to attach: 0, or negative without a line printed. */
 static int attachment_upgrade(struct attachment *a)
 {
-	int r = call_finish(&a->call);
+	int r = http_client_finish(&a->call);
 
 	if (!r && a->call.head.status != 101)
 		r = a->call.head.status == 404 ? -ESRCH : ERR_SYNTAX;
-	call_limit(&a->call, 0, 0);
-	if (transport_bare(&a->call.way) >= 0 && !a->call.framed && a->out[0].is_pipe)
+	http_client_set_limits(&a->call, 0, 0);
+	if (transport_get_plain_fd(&a->call.transport) >= 0 && !a->call.framed &&
+		a->out[0].is_pipe)
 		a->call.piece_max = HEADS;
 	return r;
 }
@@ -400,7 +402,7 @@ static int attachment_upgrade(struct attachment *a)
 static int attachment_attach(struct attachment *a, bool anew)
 {
 	struct target t;
-	const struct call_request q = {.method = "GET",
+	const struct http_client_request q = {.method = "GET",
 		.target = &t,
 		.headers = "Connection: Upgrade\r\nUpgrade: od.process.v1\r\n",
 		.keep = true};
@@ -411,8 +413,8 @@ static int attachment_attach(struct attachment *a, bool anew)
 		a->request->pty ? "pty" : "stdout", (unsigned long long)a->got[0],
 		(unsigned long long)a->got[1]);
 	attachment_reset(a);
-	r = anew ? sandbox_try(a->sandbox, &a->call, &q, RECONNECT_MS)
-		 : sandbox_next(a->sandbox, &a->call, &q);
+	r = anew ? sandbox_try_start(a->sandbox, &a->call, &q, RECONNECT_MS)
+		 : sandbox_send_next(a->sandbox, &a->call, &q);
 	target_free(&t);
 	return r ? r : attachment_upgrade(a);
 }
@@ -449,8 +451,8 @@ static int attachment_come_back(struct attachment *a, int lost)
 	reconnect_note_loss(&a->reconnect, a->got[0] + a->got[1] + a->in.taken);
 	r = attachment_drain(a, a->reconnect.until);
 	while (!r && (r = reconnect_wait(&a->reconnect)) == 0) {
-		call_close(&a->call);
-		call_begin(&a->call, -1, 0, false);
+		http_client_close(&a->call);
+		http_client_begin(&a->call, -1, 0, false);
 		r = attachment_attach(a, true);
 		if (r == -EINTR || r == -ENOMEM || r == -ESRCH || !r)
 			return r;
@@ -463,12 +465,12 @@ static int attachment_fail(const struct attachment *a, int r)
 {
 	const char *name = a->sandbox->state.name;
 
-	if (r == CALL_LOST)
+	if (r == HTTP_CLIENT_LOST)
 		return sandbox_fail(a->sandbox, r);
-	if (a->complaint.n)
+	if (a->error_detail.n)
 		return out_fail("od-runtime logs prints the log of the sandbox",
 			"the sandbox %s ended the connection: %.*s", name,
-			STR_ARG(buf_view(&a->complaint)));
+			STR_ARG(buf_view(&a->error_detail)));
 	if (r == ERR_SYNTAX || r == ERR_LIMIT || r == ERR_RANGE)
 		return out_fail("od-runtime update gives the sandbox the client of this "
 				"version",
@@ -493,7 +495,7 @@ int attachment_run(struct attachment *a)
 
 	while (!r) {
 		r = attachment_step(a);
-		if (attachment_is_lost(r) && !a->complaint.n)
+		if (attachment_is_lost(r) && !a->error_detail.n)
 			r = attachment_come_back(a, r);
 	}
 	stop_end_collecting();
@@ -501,7 +503,7 @@ int attachment_run(struct attachment *a)
 		return 0;
 	if (r == -ETIME)
 		return attachment_leave(a);
-	return attachment_is_lost(r) || r == CALL_LOST || r == -ESRCH ||
+	return attachment_is_lost(r) || r == HTTP_CLIENT_LOST || r == -ESRCH ||
 			r == ERR_SYNTAX || r == ERR_LIMIT || r == ERR_RANGE
 		? attachment_fail(a, r)
 		: r;
@@ -512,11 +514,11 @@ int attachment_run(struct attachment *a)
 static int attachment_read_start(struct attachment *a, struct reply *reply)
 {
 	const char *name = a->sandbox->state.name;
-	struct doc d;
+	struct json_doc d;
 	int r;
 
 	if (reply->status == 422)
-		return process_refused(a->request, buf_view(&reply->body));
+		return process_fail_start(a->request, buf_view(&reply->body));
 	if (reply->status == 404 || reply->status == 405)
 		return out_fail("od-runtime update gives the sandbox the client of this "
 				"version",
@@ -524,11 +526,11 @@ static int attachment_read_start(struct attachment *a, struct reply *reply)
 			"programs",
 			name);
 	if (reply->status != 201 && reply->status != 200)
-		return sandbox_refused(a->sandbox, reply);
-	r = doc_parse(&d, buf_view(&reply->body));
+		return sandbox_fail_reply(a->sandbox, reply);
+	r = json_doc_parse(&d, buf_view(&reply->body));
 	if (!r)
-		r = process_read_id(&d, doc_root(&d), a->id);
-	doc_free(&d);
+		r = process_read_id(&d, json_doc_root(&d), a->id);
+	json_doc_free(&d);
 	return r ? attachment_fail(a, ERR_SYNTAX) : 0;
 }
 
@@ -537,7 +539,7 @@ static int attachment_post(struct attachment *a, struct reply *reply)
 	struct buf body = BUF_INIT(INJECT_REPLY_MAX);
 	int r = process_request_write(a->request, &body);
 	struct str part = buf_view(&body);
-	const struct call_request q = {.method = "POST",
+	const struct http_client_request q = {.method = "POST",
 		.target = TARGET("/v1/processes"),
 		.type = "application/json",
 		.parts = &part,
@@ -547,9 +549,9 @@ static int attachment_post(struct attachment *a, struct reply *reply)
 	if (!r)
 		r = sandbox_start(a->sandbox, &a->call, &q, INJECT_ENGINE_MS);
 	if (!r) {
-		r = call_finish(&a->call);
+		r = http_client_finish(&a->call);
 		if (!r)
-			r = call_collect(&a->call, &reply->body);
+			r = http_client_read_all(&a->call, &reply->body);
 		r = r ? sandbox_fail(a->sandbox, r) : 0;
 	}
 	reply->status = a->call.head.status;
@@ -567,8 +569,8 @@ int attachment_start(
 	a->request = q;
 	a->takes_stdin = q->takes_stdin;
 	a->control = (struct buf)BUF_INIT(CONTROL_MAX);
-	a->complaint = (struct buf)BUF_INIT(INJECT_TEXT_MAX);
-	call_begin(&a->call, -1, 0, false);
+	a->error_detail = (struct buf)BUF_INIT(INJECT_TEXT_MAX);
+	http_client_begin(&a->call, -1, 0, false);
 	reply_init(&reply);
 	r = attachment_post(a, &reply);
 	if (!r)
@@ -585,9 +587,9 @@ int attachment_start(
 
 void attachment_close(struct attachment *a)
 {
-	call_close(&a->call);
+	http_client_close(&a->call);
 	process_frames_free(&a->frames);
 	process_input_free(&a->in);
 	buf_free(&a->control);
-	buf_free(&a->complaint);
+	buf_free(&a->error_detail);
 }

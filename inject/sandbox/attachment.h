@@ -24,7 +24,7 @@ struct attachment {
 	const struct sandbox *sandbox;
 	const struct process_request *request;
 	char id[PROCESS_NAME_MAX + 1];
-	struct call call;
+	struct http_client call;
 	struct process_frames frames;
 	struct str piece;   /* received, not parsed */
 	struct str output;  /* parsed, not written */
@@ -33,16 +33,16 @@ struct attachment {
 	struct outlet out[ATTACHMENT_OUTPUTS];
 	uint64_t got[ATTACHMENT_OUTPUTS]; /* offset after the parsed output */
 	struct process_input in;
-	bool attached;    /* the process takes input and signals */
-	bool takes_stdin; /* and this process reads stdin */
-	bool end_sent;    /* the end of stdin was sent on this connection */
-	bool unwritable;  /* this connection takes no more */
-	bool wide;        /* the pipe of stdin was made larger */
+	bool attached;     /* the process takes input and signals */
+	bool takes_stdin;  /* and this process reads stdin */
+	bool end_sent;     /* the end of stdin was sent on this connection */
+	bool unwritable;   /* this connection takes no more */
+	bool pipe_widened; /* the pipe of stdin was made larger */
 	struct reconnect reconnect;
-	struct buf control;   /* our control frames, not sent yet */
-	uint64_t leave_at;    /* when we end after a signal: monotonic ms; 0: no signal */
-	int leave_signal;     /* that signal */
-	struct buf complaint; /* the last error that the sandbox reported */
+	struct buf control; /* our control frames, not sent yet */
+	uint64_t leave_at;  /* when we end after a signal: monotonic ms; 0: no signal */
+	int leave_signal;   /* that signal */
+	struct buf error_detail; /* the last error that the sandbox reported */
 	struct attachment_exit end;
 };
 

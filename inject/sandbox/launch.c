@@ -5,7 +5,7 @@
 #include "base/jw.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
-#include "inject/engine/tail.h"
+#include "inject/engine/container_log.h"
 #include "inject/image/image.h"
 #include "inject/image/labels.h"
 #include "inject/image/plugin.h"
@@ -13,7 +13,7 @@
 #include "inject/names/owner.h"
 #include "inject/names/sandbox_label.h"
 #include "inject/sandbox/overlay.h"
-#include "inject/sandbox/pin.h"
+#include "inject/sandbox/tls_pin.h"
 #include "limits.h"
 
 #include <arpa/inet.h>
@@ -32,39 +32,40 @@ enum {
 #define NEXT_ENGINE "change or leave out the option that the engine names"
 
 /* The state of a creation. */
-struct making {
+struct launch_creation {
 	struct state state;
 	char key_hash[SHA256_HEX + 1];
 	uint16_t host_port; /* of a server in the host's network; otherwise 0 */
 	struct overlay overlay;
 };
 
-static void word(struct jw *w, const char *option, const char *value)
+static void launch_write_option(struct jw *w, const char *option, const char *value)
 {
 	jw_cstr(w, option);
 	jw_cstr(w, value);
 }
 
-static void put_word(void *w, struct str text)
+static void launch_put_arg(void *w, struct str text)
 {
 	jw_str(w, text);
 }
 
 /* Comes after the plugins, whose names end at the next option. */
-static void write_entrypoint(const struct launch *l, struct jw *w)
+static void launch_write_entrypoint(const struct launch *l, struct jw *w)
 {
 	unsigned mode = l->settings->options->entrypoint;
 	size_t n;
 
 	if (mode == ENTRYPOINT_NONE)
 		return;
-	word(w, "--entrypoint", mode == ENTRYPOINT_RUN ? "run" : "wait");
+	launch_write_option(w, "--entrypoint", mode == ENTRYPOINT_RUN ? "run" : "wait");
 	jw_cstr(w, "--");
 	/* The labels were checked before the launch; an error is ignored here. */
-	(void)!labels_command(l->base, put_word, w, &n);
+	(void)!labels_command(l->base, launch_put_arg, w, &n);
 }
 
-static void write_command(const struct launch *l, const struct making *m, struct jw *w)
+static void launch_write_command(
+	const struct launch *l, const struct launch_creation *m, struct jw *w)
 {
 	const struct options *o = l->settings->options;
 	const char *plugin;
@@ -82,35 +83,32 @@ static void write_command(const struct launch *l, const struct making *m, struct
 		number, sizeof(number), "%d", m->host_port ? m->host_port : SANDBOX_PORT);
 	jw_cstr(w, number);
 	if (m->host_port)
-		word(w, "--address", "127.0.0.1");
-	word(w, "--key-sha256", m->key_hash);
+		launch_write_option(w, "--address", "127.0.0.1");
+	launch_write_option(w, "--key-sha256", m->key_hash);
 	if (o->tls)
 		jw_cstr(w, "--tls-self");
-	word(w, "--working-dir", l->working_dir);
+	launch_write_option(w, "--working-dir", l->working_dir);
 	if (o->working_dir)
 		jw_cstr(w, "--working-dir-needed");
 	if (o->state_dir)
-		word(w, "--state-dir", o->state_dir);
-	/*
-	 * As in docker run, commands run by default as the image's user, which may be
-	 * root.
-	 */
-	word(w, "--username", o->username ? o->username : "root");
+		launch_write_option(w, "--state-dir", o->state_dir);
+	/* As in docker run, commands run by default as the image's user, perhaps root. */
+	launch_write_option(w, "--username", o->username ? o->username : "root");
 	if (o->has_user_id) {
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)o->user_id);
-		word(w, "--user-id", number);
+		launch_write_option(w, "--user-id", number);
 	}
 	connect_write_arguments(l->connect, m->state.name, w);
 	plugin = options_next(o, LIST_PLUGIN, &it);
 	if (plugin)
 		jw_cstr(w, "--plugins");
 	for (; plugin; plugin = options_next(o, LIST_PLUGIN, &it))
-		jw_str(w, plugin_name(plugin));
-	write_entrypoint(l, w);
+		jw_str(w, plugin_option_name(plugin));
+	launch_write_entrypoint(l, w);
 	jw_end(w);
 }
 
-static void write_ports(const struct launch *l, struct jw *w)
+static void launch_put_ports(const struct launch *l, struct jw *w)
 {
 	const struct options *o = l->settings->options;
 	char number[24] = "";
@@ -132,16 +130,18 @@ static void write_ports(const struct launch *l, struct jw *w)
 	jw_end(w);
 }
 
-static int put_label(void *w, const char *name, struct str value)
+static int launch_put_label(void *w, const char *name, struct str value)
 {
 	jw_key(w, name);
 	jw_str(w, value);
 	return 0;
 }
 
-static void write_labels(const struct launch *l, const struct making *m, struct jw *w)
+static void launch_write_labels(
+	const struct launch *l, const struct launch_creation *m, struct jw *w)
 {
-	const struct labels originals = {.base = l->via ? l->via->image : NULL};
+	const struct labels originals = {
+		.base = l->injection ? l->injection->image : NULL};
 	char number[24] = "";
 	const size_t number_n = m->host_port
 		? (size_t)snprintf(number, sizeof(number), "%u", m->host_port)
@@ -152,7 +152,8 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
 	struct str values[SANDBOX_LABELS] = {
 		[SANDBOX_LABEL_MARK] = STR("1"),
 		[SANDBOX_LABEL_IMAGE] = str_c(l->shown_image),
-		[SANDBOX_LABEL_VIA] = str_c(l->via ? via_word(l->via->way) : ""),
+		[SANDBOX_LABEL_METHOD] = str_c(
+			l->injection ? injection_method_name(l->injection->method) : ""),
 		[SANDBOX_LABEL_PORT] = {number, number_n},
 		[SANDBOX_LABEL_OVERLAY] = str_c(m->overlay.name),
 	};
@@ -163,8 +164,8 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
 	jw_object(w);
 	sandbox_label_write_all(values, w);
 	/* The image states its own start command; the sandbox repeats it. */
-	if (l->via)
-		(void)!labels_originals(&originals, put_label, w);
+	if (l->injection)
+		(void)!labels_each_original(&originals, launch_put_label, w);
 	settings_write_labels(l->settings, w);
 	jw_end(w);
 }
@@ -174,8 +175,8 @@ static void write_labels(const struct launch *l, const struct making *m, struct 
  * they are for another program. The image's user and its environment stay, unless an
  * option changes them.
  */
-static void write_container(
-	const struct launch *l, const struct making *m, struct buf *out)
+static void launch_write_container(
+	const struct launch *l, const struct launch_creation *m, struct buf *out)
 {
 	struct jw w;
 
@@ -183,10 +184,10 @@ static void write_container(
 	jw_object(&w);
 	jw_key(&w, "Image");
 	jw_cstr(&w, l->image);
-	write_command(l, m, &w);
+	launch_write_command(l, m, &w);
 	settings_write(l->settings, &w);
-	write_labels(l, m, &w);
-	if (!m->host_port && !settings_apart(l->settings)) {
+	launch_write_labels(l, m, &w);
+	if (!m->host_port && !settings_is_isolated(l->settings)) {
 		jw_key(&w, "ExposedPorts");
 		jw_object(&w);
 		jw_key(&w, SANDBOX_PORT_NAME);
@@ -204,8 +205,8 @@ static void write_container(
 	jw_end(&w);
 	jw_key(&w, "HostConfig");
 	jw_object(&w);
-	if (!m->host_port && !settings_apart(l->settings))
-		write_ports(l, &w);
+	if (!m->host_port && !settings_is_isolated(l->settings))
+		launch_put_ports(l, &w);
 	jw_key(&w, "AutoRemove");
 	jw_bool(&w, l->auto_remove);
 	settings_write_host(l->settings, m->overlay.dirs, l->engine->podman, &w);
@@ -214,7 +215,7 @@ static void write_container(
 }
 
 /* Makes the name and the key; the container receives only the hash of the key. */
-static int make_state(const struct launch *l, struct making *m)
+static int launch_make_state(const struct launch *l, struct launch_creation *m)
 {
 	const char *wanted = l->settings->options->name;
 	struct state *s = &m->state;
@@ -235,13 +236,13 @@ static int make_state(const struct launch *l, struct making *m)
 }
 
 /* Chooses a free port in the host's network, where all servers share the ports. */
-static int choose_port(const struct launch *l, struct making *m)
+static int launch_choose_port(const struct launch *l, struct launch_creation *m)
 {
 	struct sockaddr_in at = {0};
 	socklen_t n = sizeof(at);
 	int fd, r = 0;
 
-	if (!settings_on_host(l->settings))
+	if (!settings_is_host_network(l->settings))
 		return 0;
 	m->host_port = (uint16_t)l->settings->options->port;
 	if (m->host_port)
@@ -256,16 +257,16 @@ static int choose_port(const struct launch *l, struct making *m)
 	return r;
 }
 
-static int create(const struct launch *l, struct making *m)
+static int launch_create_plain(const struct launch *l, struct launch_creation *m)
 {
-	const struct engine calm = engine_calm(l->engine);
+	const struct engine calm = engine_copy_nosignal(l->engine);
 	const char *platform = l->settings->options->platform;
 	struct buf body = BUF_INIT(INJECT_BODY_MAX);
 	struct target target;
 	struct reply reply;
 	int r;
 
-	write_container(l, m, &body);
+	launch_write_container(l, m, &body);
 	r = body.err;
 	if (r) {
 		buf_free(&body);
@@ -279,19 +280,20 @@ static int create(const struct launch *l, struct making *m)
 	target_add(&target, "/containers/create?name=%s", m->state.name);
 	if (platform)
 		target_add(&target, "&platform=%s", platform);
-	r = engine_ask_at(&calm, &reply, "POST", buf_view(&body), &target);
+	r = engine_request_at(&calm, &reply, "POST", buf_view(&body), &target);
 	target_free(&target);
 	if (r)
-		engine_take_back(l->engine, m->state.name, m->key_hash);
+		engine_undo_create(l->engine, m->state.name, m->key_hash);
 	if (!r && reply.status == 409)
 		r = out_fail("choose another with --name, or remove it with rm",
 			"there is a container called %s already", m->state.name);
-	else if (!r && reply.status != 201 && l->via && (r = via_refused(l->via, &reply)))
+	else if (!r && reply.status != 201 && l->injection &&
+		(r = injection_on_refusal(l->injection, &reply)))
 		;
 	else if (!r && reply.status != 201)
-		r = engine_refused(&reply, NEXT_ENGINE, "creating the sandbox");
+		r = engine_fail_reply(&reply, NEXT_ENGINE, "creating the sandbox");
 	if (!r) {
-		reply_id(&reply, m->state.id, sizeof(m->state.id));
+		reply_read_id(&reply, m->state.id, sizeof(m->state.id));
 		if (!m->state.id[0])
 			r = out_fail(ENGINE_NEXT,
 				"the engine created a container without an id");
@@ -301,53 +303,56 @@ static int create(const struct launch *l, struct making *m)
 	return r;
 }
 
-static bool holds(const struct reply *r, const char *words)
+static bool launch_has_text(const struct reply *r, const char *words)
 {
 	struct str text = buf_view(&r->body);
 
 	return str_find(text, str_c(words)) < text.n;
 }
 
-static int start(const struct launch *l, const struct state *s)
+static int launch_start_container(const struct launch *l, const struct state *s)
 {
 	/* With other ports published, the port in use may be one of them. */
 	uint64_t asked_port = l->settings->ports_n ? 0 : l->settings->options->port;
 	struct reply reply;
-	int r = engine_ask(l->engine, &reply, "POST", (struct str){0},
+	int r = engine_request(l->engine, &reply, "POST", (struct str){0},
 		"/containers/%s/start", s->id);
 
 	if (!r && reply.status != 204 && reply.status != 304) {
 		if (asked_port &&
-			(holds(&reply, "already allocated") ||
-				holds(&reply, "already in use")))
+			(launch_has_text(&reply, "already allocated") ||
+				launch_has_text(&reply, "already in use")))
 			r = out_fail("choose another with --port, or leave it out",
 				"the port %llu of 127.0.0.1 is taken",
 				(unsigned long long)asked_port);
-		else if (holds(&reply, "exec format error"))
-			r = engine_refused(&reply, "use an image for this machine",
+		else if (launch_has_text(&reply, "exec format error"))
+			r = engine_fail_reply(&reply, "use an image for this machine",
 				"the image is for another architecture");
-		else if (l->settings->options->gpus && holds(&reply, "device driver"))
-			r = engine_refused(&reply,
+		else if (l->settings->options->gpus &&
+			launch_has_text(&reply, "device driver"))
+			r = engine_fail_reply(&reply,
 				"leave --gpus out, or give the engine's machine the "
 				"driver and NVIDIA's container toolkit",
 				"the engine has no GPU");
-		else if (probe_od_is_taken(l->engine, s->id))
+		else if (probe_is_od_blocked(l->engine, s->id))
 			r = probe_fail_od(str_c(l->shown_image));
 		else
-			r = engine_refused(&reply, NEXT_ENGINE, "starting the sandbox");
+			r = engine_fail_reply(
+				&reply, NEXT_ENGINE, "starting the sandbox");
 	}
 	reply_free(&reply);
 	return r;
 }
 
 /* Prints the last lines of a sandbox that has ended or hangs. */
-static bool show_log(const struct launch *l, const struct state *s)
+static bool launch_show_log(const struct launch *l, const struct state *s)
 {
-	struct call c;
-	bool format = tail_open(l->engine, s->id, &c, "&stdout=1&tail=20") == 0 &&
-		c.head.status == 200 && tail_show(&c, TAIL_MS);
+	struct http_client c;
+	bool format =
+		container_log_open(l->engine, s->id, &c, "&stdout=1&tail=20") == 0 &&
+		c.head.status == 200 && container_log_show(&c, TAIL_MS);
 
-	call_close(&c);
+	http_client_close(&c);
 	return format;
 }
 
@@ -355,17 +360,18 @@ static bool show_log(const struct launch *l, const struct state *s)
  * Attaches to the output of an auto-removed container before its start, because the
  * engine discards the log with the container. A failure to attach is ignored.
  */
-static bool listen_in(const struct launch *l, const struct state *s, struct call *c)
+static bool launch_attach_output(
+	const struct launch *l, const struct state *s, struct http_client *c)
 {
 	struct target target;
-	const struct call_request q = {.method = "POST", .target = &target};
+	const struct http_client_request q = {.method = "POST", .target = &target};
 	int r = ERR_LIMIT;
 
-	call_begin(c, -1, 0, true);
+	http_client_begin(c, -1, 0, true);
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->id);
 	if (l->auto_remove)
-		r = engine_listen(l->engine, c, &q, INJECT_ENGINE_MS);
+		r = engine_try_stream(l->engine, c, &q, INJECT_ENGINE_MS);
 	target_free(&target);
 	return r == 0 && c->head.status == 200;
 }
@@ -374,7 +380,7 @@ static bool listen_in(const struct launch *l, const struct state *s, struct call
  * With TLS, a port that is not on this machine is not reachable: the engine carries only
  * plain bytes.
  */
-static const char *what_helps(const struct options *o)
+static const char *launch_timeout_advice(const struct options *o)
 {
 	if (o->tls)
 		return "give it more time with --timeout-start, or, if the ports of the "
@@ -385,15 +391,16 @@ static const char *what_helps(const struct options *o)
 }
 
 /* Prints why the sandbox did not become ready. gone: it has ended. */
-static int give_up(
-	const struct launch *l, const struct sandbox *s, struct call *heard, bool gone)
+static int launch_fail_ready(const struct launch *l, const struct sandbox *s,
+	struct http_client *heard, bool gone)
 {
-	bool format = heard ? tail_show(heard, TAIL_MS) : show_log(l, &s->state);
+	bool format = heard ? container_log_show(heard, TAIL_MS)
+			    : launch_show_log(l, &s->state);
 	const char *next = format ? "the image is for another architecture"
 				  : "the lines above are the last ones that it wrote";
 
 	if (!gone)
-		return out_fail(what_helps(l->settings->options),
+		return out_fail(launch_timeout_advice(l->settings->options),
 			"the sandbox was not ready after %llu s",
 			(unsigned long long)l->settings->options->timeout_start);
 	if (s->exit_code < 0)
@@ -403,7 +410,7 @@ static int give_up(
 }
 
 /* Reads the port. 0 also if the sandbox has ended already, with *gone. */
-static int look(const struct launch *l, struct sandbox *s, bool *gone)
+static int launch_inspect_sandbox(const struct launch *l, struct sandbox *s, bool *gone)
 {
 	struct sandbox got;
 	int r = sandbox_find(l->engine, s->state.id, &got);
@@ -424,12 +431,13 @@ static int look(const struct launch *l, struct sandbox *s, bool *gone)
 	return 0;
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
+static uint64_t launch_min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static int wait_ready(const struct launch *l, struct sandbox *s, struct call *heard)
+static int launch_wait_ready(
+	const struct launch *l, struct sandbox *s, struct http_client *heard)
 {
 	uint64_t deadline = clock_ms() + l->settings->options->timeout_start * 1000;
 	uint64_t far = clock_ms() + FAR_MS, pause = POLL_FIRST_MS, inspect = 0;
@@ -440,58 +448,59 @@ static int wait_ready(const struct launch *l, struct sandbox *s, struct call *he
 		uint64_t now = clock_ms();
 
 		if (now >= inspect) {
-			r = look(l, s, &gone);
+			r = launch_inspect_sandbox(l, s, &gone);
 			if (r)
 				return r;
 			if (gone)
-				return give_up(l, s, heard, true);
+				return launch_fail_ready(l, s, heard, true);
 			inspect = clock_ms() + INSPECT_MS;
 		}
 		/*
 		 * For the first FAR_MS a refused connection means that the server is not
 		 * ready: some engines refuse until it is.
 		 */
-		s->far = now >= far;
-		r = pin_learn(l->engine, s);
+		s->may_be_remote = now >= far;
+		r = tls_pin_learn(l->engine, s);
 		if (!r)
-			r = sandbox_alive(s, INJECT_ALIVE_MS);
+			r = sandbox_check_alive(s, INJECT_ALIVE_MS);
 		if (r <= 0)
 			return r;
 		if (clock_ms() >= deadline)
-			return give_up(l, s, heard, false);
-		r = stop_wait(-1, 0, sooner(clock_ms() + pause, deadline), false);
+			return launch_fail_ready(l, s, heard, false);
+		r = stop_wait(-1, 0, launch_min(clock_ms() + pause, deadline), false);
 		if (r < 0)
 			return r;
-		pause = sooner(pause + pause / 2, POLL_LAST_MS);
+		pause = launch_min(pause + pause / 2, POLL_LAST_MS);
 	}
 }
 
-static int bring_up(const struct launch *l, struct timing *t, struct sandbox *s)
+static int launch_start_server(
+	const struct launch *l, struct timing *t, struct sandbox *s)
 {
-	struct call heard;
-	bool hears = listen_in(l, &s->state, &heard);
+	struct http_client heard;
+	bool hears = launch_attach_output(l, &s->state, &heard);
 	int r;
 
 	out_step("starting: %s", s->state.name);
-	r = start(l, &s->state);
-	timing_step(t, "start");
+	r = launch_start_container(l, &s->state);
+	timing_end_step(t, "start");
 	if (!r)
-		r = wait_ready(l, s, hears ? &heard : NULL);
-	timing_step(t, "ready");
-	call_close(&heard);
+		r = launch_wait_ready(l, s, hears ? &heard : NULL);
+	timing_end_step(t, "ready");
+	http_client_close(&heard);
 	out_step_end();
 	return r;
 }
 
 /* Creates a container with the user's mounts, followed by those that the client needs. */
-static int create_with(const struct launch *l, struct making *m)
+static int launch_create_mounted(const struct launch *l, struct launch_creation *m)
 {
 	struct settings with = *l->settings;
 	struct launch now = *l;
 	struct arena memory;
 	int r;
 
-	with.mounts_n += l->via->mounts_n;
+	with.mounts_n += l->injection->mounts_n;
 	arena_init(&memory, INJECT_ARENA_MAX);
 	with.mounts = arena_array(&memory, with.mounts_n + 1, sizeof(*with.mounts));
 	if (!with.mounts)
@@ -499,46 +508,46 @@ static int create_with(const struct launch *l, struct making *m)
 	if (l->settings->mounts_n)
 		memcpy(with.mounts, l->settings->mounts,
 			l->settings->mounts_n * sizeof(*with.mounts));
-	memcpy(with.mounts + l->settings->mounts_n, l->via->mounts,
-		l->via->mounts_n * sizeof(*with.mounts));
+	memcpy(with.mounts + l->settings->mounts_n, l->injection->mounts,
+		l->injection->mounts_n * sizeof(*with.mounts));
 	now.settings = &with;
-	r = create(&now, m);
+	r = launch_create_plain(&now, m);
 	arena_reset(&memory);
 	return r;
 }
 
 /* Creates a container and injects the client. */
-static int create_via(const struct launch *l, struct making *m)
+static int launch_create_injected(const struct launch *l, struct launch_creation *m)
 {
-	int r = via_begin(l->via);
+	int r = injection_begin(l->injection);
 
 	if (r)
 		return r;
 	do {
-		r = create_with(l, m);
+		r = launch_create_mounted(l, m);
 		if (!r)
-			r = via_fill(l->via, m->state.id);
+			r = injection_fill(l->injection, m->state.id);
 		if (r && m->state.id[0]) {
-			engine_tidy(l->engine, NULL, "DELETE",
+			engine_cleanup(l->engine, NULL, "DELETE",
 				"/containers/%s?force=1&v=1", m->state.id);
 			m->state.id[0] = '\0';
 		}
 		if (r)
-			via_undo(l->via);
+			injection_undo(l->injection);
 	} while (r == 1);
 	return r;
 }
 
-static int make(const struct launch *l, struct making *m)
+static int launch_make_sandbox(const struct launch *l, struct launch_creation *m)
 {
-	int r = choose_port(l, m);
+	int r = launch_choose_port(l, m);
 
 	if (!r)
 		r = overlay_make(
 			l->engine, l->image, m->state.name, l->settings, &m->overlay);
 	if (r)
 		return r;
-	return l->via ? create_via(l, m) : create(l, m);
+	return l->injection ? launch_create_injected(l, m) : launch_create_plain(l, m);
 }
 
 static int launch_put_files(const struct launch *l, const char *id)
@@ -547,41 +556,38 @@ static int launch_put_files(const struct launch *l, const char *id)
 
 	return connect_put(l->connect, l->engine, id,
 		user ? str_c(user)
-		     : doc_str(&l->base->doc, json_get(l->base->config, "User")));
+		     : json_doc_str(&l->base->doc, json_get(l->base->config, "User")));
 }
 
 int launch_run(const struct launch *l, struct timing *t, struct sandbox *s)
 {
 	struct sandbox got = {.exit_code = -1};
-	struct making m = {0};
-	int r = make_state(l, &m);
+	struct launch_creation m = {0};
+	int r = launch_make_state(l, &m);
 
 	if (!r)
-		r = make(l, &m);
+		r = launch_make_sandbox(l, &m);
 	if (r) {
-		/*
-		 * Only the overlay volume is removed: an existing container of that name
-		 * is foreign.
-		 */
+		/* An existing container of that name is foreign, and stays. */
 		overlay_undo(l->engine, &m.overlay, m.state.name);
-		state_forget(&m.state);
+		state_wipe_key(&m.state);
 		return r;
 	}
 	snprintf(m.state.overlay, sizeof(m.state.overlay), "%s", m.overlay.name);
 	overlay_free(&m.overlay);
 	got.state = m.state;
-	state_forget(&m.state);
-	r = stop_signal() ? -EINTR : state_save(&got.state);
+	state_wipe_key(&m.state);
+	r = stop_get_signal() ? -EINTR : state_save(&got.state);
 	if (!r)
 		r = launch_put_files(l, got.state.id);
-	timing_step(t, "create");
+	timing_end_step(t, "create");
 	if (!r)
-		r = bring_up(l, t, &got);
+		r = launch_start_server(l, t, &got);
 	if (!r && got.state.tls)
 		r = state_save(&got.state);
 	if (r) {
 		sandbox_remove(l->engine, &got.state);
-		state_forget(&got.state);
+		state_wipe_key(&got.state);
 		return r;
 	}
 	got.running = true;

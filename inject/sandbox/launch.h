@@ -5,10 +5,10 @@
 #define INJECT_SANDBOX_LAUNCH_H
 
 #include "inject/console/timing.h"
+#include "inject/sandbox/injection.h"
 #include "inject/sandbox/sandbox.h"
 #include "inject/sandbox/settings/connect.h"
 #include "inject/sandbox/settings/settings.h"
-#include "inject/sandbox/via.h"
 
 struct launch {
 	const struct engine *engine;
@@ -19,9 +19,9 @@ struct launch {
 	struct image *base; /* whose entrypoint runs, if any does */
 	const struct connect
 		*connect; /* the backend to dial out to; may have no --connect */
-	struct via *via;  /* injects the client; NULL: the image has it */
-	bool auto_remove; /* the engine removes it once it has stopped */
-	bool bound;       /* it is removed when this process ends, for any reason */
+	struct injection *injection; /* injects the client; NULL: the image has it */
+	bool auto_remove;            /* the engine removes it once it has stopped */
+	bool bound; /* it is removed when this process ends, for any reason */
 };
 
 /*

@@ -56,7 +56,7 @@ static void leftovers_forget_key(const char *name, const char *id)
 		return;
 	if (strcmp(s.id, id) == 0)
 		state_remove(name);
-	state_forget(&s);
+	state_wipe_key(&s);
 }
 
 /*
@@ -73,7 +73,7 @@ static void leftovers_remove_container(struct collection *c, struct str id,
 		!leftovers_have_time(c))
 		return;
 	if (!c->dry &&
-		engine_tidy(&c->engine, NULL, "DELETE", "/containers/%s?v=1&force=%d",
+		engine_cleanup(&c->engine, NULL, "DELETE", "/containers/%s?v=1&force=%d",
 			own_id, force))
 		return;
 	leftovers_report(c, "container", own_name);
@@ -86,7 +86,7 @@ static void leftovers_remove_container(struct collection *c, struct str id,
 
 /* The owner in the labels of a container or an image; empty: none. */
 static struct str leftovers_label_owner(
-	struct doc *d, struct json_val labels, struct str name, bool bound)
+	struct json_doc *d, struct json_val labels, struct str name, bool bound)
 {
 	static const enum sandbox_label all[] = {
 		SANDBOX_LABEL_BOUND, SANDBOX_LABEL_OWNER};
@@ -110,24 +110,24 @@ static bool leftovers_is_inherited(struct collection *c, struct str image,
 {
 	struct reply reply = {0};
 	bool inherited = true;
-	struct doc d;
+	struct json_doc d;
 
 	if (leftovers_have_time(c) &&
-		engine_tidy(&c->engine, &reply, "GET", "/images/%.*s/json",
+		engine_cleanup(&c->engine, &reply, "GET", "/images/%.*s/json",
 			STR_ARG(image)) == 0 &&
-		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		struct json_val config = json_get(doc_root(&d), "Config");
+		reply.status == 200 && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		struct json_val config = json_get(json_doc_root(&d), "Config");
 		struct json_val labels = json_get(config, "Labels");
 
 		inherited = str_eq(leftovers_label_owner(&d, labels, name, bound), owner);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	return inherited;
 }
 
 static void leftovers_look_at_container(
-	struct collection *c, struct doc *d, struct json_val it, bool bound)
+	struct collection *c, struct json_doc *d, struct json_val it, bool bound)
 {
 	struct json_val labels = json_get(it, "Labels"), first;
 	struct str name = STR(""), owner;
@@ -135,61 +135,62 @@ static void leftovers_look_at_container(
 	int at = 0;
 
 	if (json_next(json_get(it, "Names"), &at, NULL, &first))
-		name = doc_str(d, first);
+		name = json_doc_str(d, first);
 	if (str_starts(name, STR("/")))
 		name = str_skip(name, 1);
 	owner = leftovers_label_owner(d, labels, name, bound);
 	if (!owner.n && !bound && str_starts(name, STR(ENGINE_OWN)))
-		owner = owner_of_name(name);
+		owner = owner_from_name(name);
 	/* A bound container that was never started is in both lists. */
-	if (c->dry && bound && str_eq(doc_str(d, json_get(it, "State")), STR("created")))
+	if (c->dry && bound &&
+		str_eq(json_doc_str(d, json_get(it, "State")), STR("created")))
 		return;
-	state = owner_look(owner);
+	state = owner_find_state(owner);
 	/* A running container is removed only if its owner ended within this boot. */
-	if (state != OWNER_GONE && (state != OWNER_BEFORE || bound))
+	if (state != OWNER_ENDED && (state != OWNER_REBOOTED || bound))
 		return;
 	if (!leftovers_is_inherited(
-		    c, doc_str(d, json_get(it, "ImageID")), owner, name, bound))
-		leftovers_remove_container(c, doc_str(d, json_get(it, "Id")), name,
+		    c, json_doc_str(d, json_get(it, "ImageID")), owner, name, bound))
+		leftovers_remove_container(c, json_doc_str(d, json_get(it, "Id")), name,
 			sandbox_label_read(d, labels, SANDBOX_LABEL_OVERLAY), bound);
 }
 
 /* --- Volumes and names -------------------------------------------------------------- */
 
 static void leftovers_look_at_volume(
-	struct collection *c, struct doc *d, struct json_val it, bool bound)
+	struct collection *c, struct json_doc *d, struct json_val it, bool bound)
 {
 	struct json_val labels = json_get(it, "Labels");
-	struct str name = doc_str(d, json_get(it, "Name"));
+	struct str name = json_doc_str(d, json_get(it, "Name"));
 	struct str label = sandbox_label_read(d, labels, SANDBOX_LABEL_OWNER);
 	char own[STATE_NAME_MAX + 1];
 
 	(void)bound;
 	if (!sandbox_label_is_overlay(name) ||
 		!sandbox_label_is_set(d, labels, SANDBOX_LABEL_OVERLAY) ||
-		owner_look(owner_of_label(label, name)) == OWNER_LIVES ||
+		owner_find_state(owner_from_label(label, name)) == OWNER_ALIVE ||
 		!leftovers_copy_name(own, name) || !leftovers_have_time(c))
 		return;
 	/* The engine refuses if a container uses the volume meanwhile. */
-	if (c->dry || engine_tidy(&c->engine, NULL, "DELETE", "/volumes/%s", own) == 0)
+	if (c->dry || engine_cleanup(&c->engine, NULL, "DELETE", "/volumes/%s", own) == 0)
 		leftovers_report(c, "volume", own);
 }
 
 static void leftovers_look_at_image(
-	struct collection *c, struct doc *d, struct json_val it, bool bound)
+	struct collection *c, struct json_doc *d, struct json_val it, bool bound)
 {
 	struct json_val v;
 	int at = 0;
 
 	(void)bound;
 	while (json_next(json_get(it, "RepoTags"), &at, NULL, &v)) {
-		struct str name = doc_str(d, v), tag = name;
+		struct str name = json_doc_str(d, v), tag = name;
 		char own[STATE_NAME_MAX + 1];
 
 		(void)str_cut(&tag, ':');
 		if (!str_starts(name, STR(TAG_BASE_REPO ":")) ||
 			!leftovers_copy_name(own, tag) ||
-			owner_look(owner_of_name(tag)) == OWNER_LIVES ||
+			owner_find_state(owner_from_name(tag)) == OWNER_ALIVE ||
 			!leftovers_have_time(c))
 			continue;
 		if (!c->dry && engine_image_remove(&c->engine, name))
@@ -203,14 +204,15 @@ static void leftovers_look_at_image(
 
 static const struct {
 	const char *path, *filters, *member;
-	void (*look)(struct collection *c, struct doc *d, struct json_val it, bool bound);
+	void (*look)(
+		struct collection *c, struct json_doc *d, struct json_val it, bool bound);
 	enum leftovers from; /* this one and those behind it read the list */
 	bool bound;
 } lists[] = {
 	{"containers", "{\"status\":[\"created\"]}", NULL, leftovers_look_at_container,
-		LEFTOVERS_OF_RUN, false},
+		LEFTOVERS_CONTAINERS, false},
 	{"containers", "{\"label\":[\"od.sandbox.bound\"]}", NULL,
-		leftovers_look_at_container, LEFTOVERS_OF_RUN, true},
+		leftovers_look_at_container, LEFTOVERS_CONTAINERS, true},
 	/* Volumes that a container uses belong to a sandbox. */
 	{"volumes", "{\"label\":[\"od.sandbox.owner\"],\"dangling\":[\"true\"]}",
 		"Volumes", leftovers_look_at_volume, LEFTOVERS_ALL, false},
@@ -225,10 +227,10 @@ static bool leftovers_ask(struct collection *c, size_t i, struct reply *reply)
 	if (!leftovers_have_time(c))
 		return false;
 	if (lists[i].member)
-		r = engine_tidy(&c->engine, reply, "GET", "/%s?filters=%s", lists[i].path,
-			lists[i].filters);
+		r = engine_cleanup(&c->engine, reply, "GET", "/%s?filters=%s",
+			lists[i].path, lists[i].filters);
 	else
-		r = engine_tidy(&c->engine, reply, "GET", "/%s/json?all=1&filters=%s",
+		r = engine_cleanup(&c->engine, reply, "GET", "/%s/json?all=1&filters=%s",
 			lists[i].path, lists[i].filters);
 	return r == 0 && reply->status == 200;
 }
@@ -237,15 +239,16 @@ static void leftovers_collect_list(struct collection *c, size_t i)
 {
 	struct reply reply = {0};
 	struct json_val all, it;
-	struct doc d;
+	struct json_doc d;
 	int at = 0;
 
-	if (leftovers_ask(c, i, &reply) && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		all = lists[i].member ? json_get(doc_root(&d), lists[i].member)
-				      : doc_root(&d);
+	if (leftovers_ask(c, i, &reply) &&
+		json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		all = lists[i].member ? json_get(json_doc_root(&d), lists[i].member)
+				      : json_doc_root(&d);
 		while (!c->failed && json_next(all, &at, NULL, &it))
 			lists[i].look(c, &d, it, lists[i].bound);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 }

@@ -8,8 +8,8 @@
 #include "inject/engine/engine.h"
 
 enum leftovers {
-	LEFTOVERS_OF_RUN, /* containers: two short lists */
-	LEFTOVERS_ALL,    /* volumes and names, too */
+	LEFTOVERS_CONTAINERS, /* containers: two short lists */
+	LEFTOVERS_ALL,        /* volumes and names, too */
 };
 
 /*

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static size_t count(const struct settings *s)
+static size_t overlay_count_mounts(const struct settings *s)
 {
 	size_t n = 0;
 
@@ -45,9 +45,9 @@ static void overlay_write_volume(const char *name, const char *sandbox, struct j
  * Reads the mount point of the volume, which becomes part of mount options: an absolute
  * path without their separators.
  */
-static void overlay_take_place(struct doc *d, struct buf *where)
+static void overlay_take_place(struct json_doc *d, struct buf *where)
 {
-	struct str place = doc_str(d, json_get(doc_root(d), "Mountpoint"));
+	struct str place = json_doc_str(d, json_get(json_doc_root(d), "Mountpoint"));
 
 	for (size_t i = 0; i < place.n; i++)
 		if ((unsigned char)place.p[i] < ' ' || memchr(",:\\\"", place.p[i], 4))
@@ -57,13 +57,13 @@ static void overlay_take_place(struct doc *d, struct buf *where)
 }
 
 /* Creates the volume and stores its path on the engine's machine in where. */
-static int make_volume(
+static int overlay_make_volume(
 	const struct engine *e, struct overlay *o, const char *sandbox, struct buf *where)
 {
-	const struct engine calm = engine_calm(e);
+	const struct engine calm = engine_copy_nosignal(e);
 	struct buf body = BUF_INIT(INJECT_TEXT_MAX);
 	struct reply reply;
-	struct doc d;
+	struct json_doc d;
 	struct jw w;
 	uint8_t random[8];
 	char hex[2 * sizeof(random) + 1];
@@ -76,14 +76,14 @@ static int make_volume(
 	snprintf(o->name, sizeof(o->name), SANDBOX_OVERLAY_PREFIX "%s", hex);
 	jw_init(&w, &body);
 	overlay_write_volume(o->name, sandbox, &w);
-	r = body.err
-		? body.err
-		: engine_ask(&calm, &reply, "POST", buf_view(&body), "/volumes/create");
+	r = body.err ? body.err
+		     : engine_request(
+			       &calm, &reply, "POST", buf_view(&body), "/volumes/create");
 	if (!r && reply.status != 201)
-		r = engine_refused(&reply, NULL, "making a volume for the overlay");
-	if (!r && doc_parse(&d, buf_view(&reply.body)) == 0) {
+		r = engine_fail_reply(&reply, NULL, "making a volume for the overlay");
+	if (!r && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
 		overlay_take_place(&d, where);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	if (!r && !where->n)
 		r = out_fail(ENGINE_NEXT,
@@ -93,7 +93,7 @@ static int make_volume(
 	return r;
 }
 
-static int add_folder(
+static int overlay_add_folder(
 	struct buf *tar, size_t number, const char *which, const struct stat *st)
 {
 	char name[32];
@@ -106,7 +106,7 @@ static int add_folder(
 
 	snprintf(name, sizeof(name), "%zu-%s", number, which);
 	entry.name = str_c(name);
-	return pax_header(tar, &entry);
+	return pax_write_header(tar, &entry);
 }
 
 /*
@@ -114,7 +114,7 @@ static int add_folder(
  * upper folder, so that the upper folder gets those of the lower folder. The lower folder
  * must be on this machine.
  */
-static int fill(
+static int overlay_write_archive(
 	const struct settings *s, struct str where, struct overlay *o, struct buf *tar)
 {
 	size_t n = 0;
@@ -138,15 +138,15 @@ static int fill(
 		snprintf(upper, room, "%.*s/%zu-upper", STR_ARG(where), n);
 		snprintf(work, room, "%.*s/%zu-work", STR_ARG(where), n);
 		o->dirs[n] = (struct settings_overlay){str_c(upper), str_c(work)};
-		r = add_folder(tar, n, "upper", &st);
+		r = overlay_add_folder(tar, n, "upper", &st);
 		if (!r)
-			r = add_folder(tar, n++, "work", &st);
+			r = overlay_add_folder(tar, n++, "work", &st);
 	}
 	pax_end(tar);
 	return r ? r : tar->err;
 }
 
-static int make_carrier(
+static int overlay_make_container(
 	const struct engine *e, const char *image, const char *volume, struct buf *id)
 {
 	static const struct str no_labels[SANDBOX_LABELS];
@@ -183,15 +183,15 @@ static int make_carrier(
 	return r;
 }
 
-static int put_folders(
+static int overlay_put_folders(
 	const struct engine *e, const char *image, const char *volume, struct str tar)
 {
 	struct buf id = BUF_INIT(256);
 	struct target target;
 	struct reply reply = {0};
-	struct call c;
-	int r = make_carrier(e, image, volume, &id);
-	struct call_request q = {
+	struct http_client c;
+	int r = overlay_make_container(e, image, volume, &id);
+	struct http_client_request q = {
 		.method = "PUT",
 		.target = &target,
 		.type = "application/x-tar",
@@ -207,17 +207,17 @@ static int put_folders(
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%.*s/archive?path=/.od/overlay",
 		STR_ARG(buf_view(&id)));
-	call_begin(&c, -1, 0, false);
+	http_client_begin(&c, -1, 0, false);
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	if (!r) {
 		reply.status = c.head.status;
-		r = call_collect(&c, &reply.body);
+		r = http_client_read_all(&c, &reply.body);
 		r = r ? engine_fail(e, r) : 0;
 	}
 	if (!r && reply.status != 200)
-		r = engine_refused(&reply, NULL, "preparing the overlay");
-	call_close(&c);
-	engine_tidy(
+		r = engine_fail_reply(&reply, NULL, "preparing the overlay");
+	http_client_close(&c);
+	engine_cleanup(
 		e, NULL, "DELETE", "/containers/%.*s?force=1", STR_ARG(buf_view(&id)));
 	reply_free(&reply);
 	target_free(&target);
@@ -229,7 +229,7 @@ int overlay_make(const struct engine *e, const char *image, const char *sandbox,
 	const struct settings *s, struct overlay *o)
 {
 	struct buf where = BUF_INIT(4096), tar = BUF_INIT(INJECT_FILE_MAX);
-	size_t n = count(s);
+	size_t n = overlay_count_mounts(s);
 	int r;
 
 	*o = (struct overlay){0};
@@ -237,11 +237,11 @@ int overlay_make(const struct engine *e, const char *image, const char *sandbox,
 		return 0;
 	arena_init(&o->arena, INJECT_FILE_MAX);
 	o->dirs = arena_array(&o->arena, n, sizeof(*o->dirs));
-	r = o->dirs ? make_volume(e, o, sandbox, &where) : -ENOMEM;
+	r = o->dirs ? overlay_make_volume(e, o, sandbox, &where) : -ENOMEM;
 	if (!r)
-		r = fill(s, buf_view(&where), o, &tar);
+		r = overlay_write_archive(s, buf_view(&where), o, &tar);
 	if (!r)
-		r = put_folders(e, image, o->name, buf_view(&tar));
+		r = overlay_put_folders(e, image, o->name, buf_view(&tar));
 	buf_free(&where);
 	buf_free(&tar);
 	return r;
@@ -260,30 +260,30 @@ void overlay_undo(const struct engine *e, struct overlay *o, const char *sandbox
 }
 
 /* Whether od-runtime created the volume that the engine describes, for this sandbox. */
-static bool overlay_is_owned(struct doc *d, const char *name, const char *sandbox)
+static bool overlay_is_owned(struct json_doc *d, const char *name, const char *sandbox)
 {
-	struct json_val root = doc_root(d), labels = json_get(root, "Labels");
+	struct json_val root = json_doc_root(d), labels = json_get(root, "Labels");
 	struct json_val of = json_get(labels, sandbox_label_name(SANDBOX_LABEL_NAME));
 
-	return str_eq(doc_str(d, json_get(root, "Name")), str_c(name)) &&
+	return str_eq(json_doc_str(d, json_get(root, "Name")), str_c(name)) &&
 		sandbox_label_is_set(d, labels, SANDBOX_LABEL_OVERLAY) &&
-		(!json_type(of) || str_eq(doc_str(d, of), str_c(sandbox)));
+		(!json_type(of) || str_eq(json_doc_str(d, of), str_c(sandbox)));
 }
 
 void overlay_remove(const struct engine *e, const char *name, const char *sandbox)
 {
 	struct reply reply = {0};
-	struct doc d;
+	struct json_doc d;
 	bool owned = false;
 
 	if (!sandbox_label_is_overlay(str_c(name)))
 		return;
-	if (engine_tidy(e, &reply, "GET", "/volumes/%s", name) == 0 &&
-		reply.status == 200 && doc_parse(&d, buf_view(&reply.body)) == 0) {
+	if (engine_cleanup(e, &reply, "GET", "/volumes/%s", name) == 0 &&
+		reply.status == 200 && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
 		owned = overlay_is_owned(&d, name, sandbox);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	if (owned)
-		engine_tidy(e, NULL, "DELETE", "/volumes/%s", name);
+		engine_cleanup(e, NULL, "DELETE", "/volumes/%s", name);
 }

@@ -13,7 +13,7 @@ enum { PROCESS_FORGET_MIN = 16384 };
  * Removes a process that has exited, unless one of its children can still write to its
  * output. Prints nothing, and ignores failures.
  */
-void process_forget(const struct sandbox *s, const char *id);
+void process_remove_exited(const struct sandbox *s, const char *id);
 /*
  * Kills a process with all its children, and removes it. Prints nothing, and ignores
  * failures.

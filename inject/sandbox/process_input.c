@@ -8,7 +8,7 @@ int process_input_init(struct process_input *in, size_t window)
 	*in = (struct process_input){.ring = BUF_INIT(PROCESS_INPUT_MAX)};
 	if (window > PROCESS_INPUT_MAX)
 		window = PROCESS_INPUT_MAX;
-	if (!buf_room(&in->ring, window))
+	if (!buf_reserve(&in->ring, window))
 		return in->ring.err;
 	buf_commit(&in->ring, window);
 	return 0;
@@ -61,7 +61,7 @@ int process_input_next(struct process_input *in, struct iovec v[2])
 		run = process_input_least(run, FRAME_MAX);
 		if (!run)
 			return 0;
-		process_frame_head(in->head, PROCESS_FRAME_STDIN, run);
+		process_frame_write_head(in->head, PROCESS_FRAME_STDIN, run);
 		in->head_n = PROCESS_FRAME_HEAD;
 		in->frame_left = run;
 	}

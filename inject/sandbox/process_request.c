@@ -25,7 +25,7 @@ int process_exit_code(int64_t code, struct str signal)
 
 static int process_check_text(struct str text, const char *what)
 {
-	if (utf8_valid(text))
+	if (utf8_is_valid(text))
 		return 0;
 	return out_fail_usage(
 		"pass other bytes on stdin (-i) or in a file (od-runtime cp)",
@@ -128,9 +128,9 @@ int process_request_write(const struct process_request *q, struct buf *out)
 	return out->err;
 }
 
-int process_read_id(struct doc *d, struct json_val v, char id[PROCESS_NAME_MAX + 1])
+int process_read_id(struct json_doc *d, struct json_val v, char id[PROCESS_NAME_MAX + 1])
 {
-	struct str got = doc_str(d, json_get(v, "id"));
+	struct str got = json_doc_str(d, json_get(v, "id"));
 
 	if (!state_is_name(got) || got.n > PROCESS_NAME_MAX)
 		return ERR_SYNTAX;
@@ -157,16 +157,17 @@ static int process_not_found(const struct process_request *q)
 	return EXIT_NOT_FOUND;
 }
 
-int process_refused(const struct process_request *q, struct str answer)
+int process_fail_start(const struct process_request *q, struct str answer)
 {
 	struct buf detail = BUF_INIT(4096);
 	struct str reason = {0};
-	struct doc d = {0};
+	struct json_doc d = {0};
 	int r = FAIL_ENVIRONMENT;
 
-	if (doc_parse(&d, answer) == 0) {
-		reason = doc_str(&d, json_get(doc_root(&d), "reason"));
-		out_clean(&detail, doc_str(&d, json_get(doc_root(&d), "detail")), false);
+	if (json_doc_parse(&d, answer) == 0) {
+		reason = json_doc_str(&d, json_get(json_doc_root(&d), "reason"));
+		out_clean(&detail,
+			json_doc_str(&d, json_get(json_doc_root(&d), "detail")), false);
 	}
 	if (str_eq(reason, STR("not_found"))) {
 		r = process_not_found(q);
@@ -179,10 +180,10 @@ int process_refused(const struct process_request *q, struct str answer)
 		out_fail(str_eq(reason, STR("no_rights"))
 				? "the user of the server, run --username, is the "
 				  "only one that it can use"
-				: out_help(),
+				: out_help_hint(),
 			"the command was not started: %.*s", STR_ARG(buf_view(&detail)));
 	}
-	doc_free(&d);
+	json_doc_free(&d);
 	buf_free(&detail);
 	return r;
 }

@@ -6,7 +6,7 @@
 #define INJECT_SANDBOX_PROCESS_REQUEST_H
 
 #include "base/buf.h"
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 
 enum {
 	PROCESS_NAME_MAX = 40, /* the id of a process, as the sandbox chooses it */
@@ -38,13 +38,13 @@ int process_request_write(const struct process_request *q, struct buf *out) MUST
 
 /* Copies the id of the process object v to id. ERR_SYNTAX: it has no valid id. */
 int process_read_id(
-	struct doc *d, struct json_val v, char id[PROCESS_NAME_MAX + 1]) MUST_USE;
+	struct json_doc *d, struct json_val v, char id[PROCESS_NAME_MAX + 1]) MUST_USE;
 
 /*
  * Prints why a process did not start, from the answer with status 422, and returns the
  * exit code of docker and shells for it: 126, 127, or FAIL_ENVIRONMENT.
  */
-int process_refused(const struct process_request *q, struct str answer);
+int process_fail_start(const struct process_request *q, struct str answer);
 
 /* The exit code of a process that ended with code, or by the signal of that name. */
 int process_exit_code(int64_t code, struct str signal);

@@ -5,8 +5,8 @@
 #include "inject/names/sandbox_label.h"
 #include "inject/options/options.h"
 #include "inject/sandbox/overlay.h"
-#include "inject/sandbox/pin.h"
 #include "inject/sandbox/sandbox_origin.h"
+#include "inject/sandbox/tls_pin.h"
 #include "inject/sandbox/tunnel.h"
 #include "limits.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* Copies s with a NUL; false: it does not fit or contains a NUL. */
-static bool copy(char *out, size_t room, struct str s)
+static bool sandbox_copy_text(char *out, size_t room, struct str s)
 {
 	if (s.n >= room || (s.n && memchr(s.p, '\0', s.n)))
 		return false;
@@ -25,7 +25,7 @@ static bool copy(char *out, size_t room, struct str s)
 	return true;
 }
 
-uint16_t sandbox_host_port(struct doc *d, struct json_val labels, struct str mode)
+uint16_t sandbox_host_port(struct json_doc *d, struct json_val labels, struct str mode)
 {
 	uint64_t port;
 
@@ -37,9 +37,9 @@ uint16_t sandbox_host_port(struct doc *d, struct json_val labels, struct str mod
 	return (uint16_t)port;
 }
 
-uint16_t sandbox_published(struct doc *d, uint16_t inside)
+uint16_t sandbox_published_port(struct json_doc *d, uint16_t inside)
 {
-	struct json_val root = doc_root(d);
+	struct json_val root = json_doc_root(d);
 	struct json_val ports = json_get(json_get(root, "NetworkSettings"), "Ports");
 	struct json_val list, binding;
 	char name[16];
@@ -49,14 +49,15 @@ uint16_t sandbox_published(struct doc *d, uint16_t inside)
 	snprintf(name, sizeof(name), "%u/tcp", inside);
 	list = json_get(ports, name);
 	while (json_next(list, &it, NULL, &binding))
-		if (str_u64(doc_str(d, json_get(binding, "HostPort")), 65535, &port) == 0)
+		if (str_u64(json_doc_str(d, json_get(binding, "HostPort")), 65535,
+			    &port) == 0)
 			return (uint16_t)port;
 	return sandbox_host_port(d, json_get(json_get(root, "Config"), "Labels"),
-		doc_str(d, json_get(json_get(root, "HostConfig"), "NetworkMode")));
+		json_doc_str(d, json_get(json_get(root, "HostConfig"), "NetworkMode")));
 }
 
 /* Accepts only a sandbox, or a container that the client was injected into. */
-static int sandbox_check_origin(const struct engine *e, struct doc *d,
+static int sandbox_check_origin(const struct engine *e, struct json_doc *d,
 	const struct sandbox_identity *c, const char *asked, struct sandbox *s)
 {
 	struct sandbox_origins origins;
@@ -74,20 +75,20 @@ static int sandbox_check_origin(const struct engine *e, struct doc *d,
 	return r;
 }
 
-static int read_stop_seconds(struct json_val config)
+static int sandbox_read_stop_seconds(struct json_val config)
 {
-	int64_t n = doc_int(json_get(config, "StopTimeout"), STOP_SECONDS);
+	int64_t n = json_doc_int(json_get(config, "StopTimeout"), STOP_SECONDS);
 
 	return n < -1 || n > INT32_MAX ? STOP_SECONDS : (int)n;
 }
 
-static int read_container(
-	const struct engine *e, struct doc *d, const char *asked, struct sandbox *s)
+static int sandbox_read_container(
+	const struct engine *e, struct json_doc *d, const char *asked, struct sandbox *s)
 {
-	struct json_val root = doc_root(d), state = json_get(root, "State");
+	struct json_val root = json_doc_root(d), state = json_get(root, "State");
 	struct json_val labels = json_get(json_get(root, "Config"), "Labels");
-	struct str name = doc_str(d, json_get(root, "Name"));
-	struct str id = doc_str(d, json_get(root, "Id"));
+	struct str name = json_doc_str(d, json_get(root, "Name"));
+	struct str id = json_doc_str(d, json_get(root, "Id"));
 
 	struct sandbox_identity identity;
 	int r;
@@ -97,28 +98,29 @@ static int read_container(
 	identity = (struct sandbox_identity){
 		.name = name,
 		.id = id,
-		.image = doc_str(d, json_get(root, "Image")),
+		.image = json_doc_str(d, json_get(root, "Image")),
 		.labels = labels,
 	};
 	r = sandbox_check_origin(e, d, &identity, asked, s);
 	if (r)
 		return r;
 	if (!state_is_name(name) || !state_is_name(id) ||
-		!copy(s->state.overlay, sizeof(s->state.overlay),
+		!sandbox_copy_text(s->state.overlay, sizeof(s->state.overlay),
 			sandbox_label_read(d, labels, SANDBOX_LABEL_OVERLAY)) ||
-		!copy(s->state.name, sizeof(s->state.name), name) ||
-		!copy(s->state.id, sizeof(s->state.id), id))
+		!sandbox_copy_text(s->state.name, sizeof(s->state.name), name) ||
+		!sandbox_copy_text(s->state.id, sizeof(s->state.id), id))
 		return out_fail(ENGINE_NEXT,
 			"the engine's description of %s is not understood", asked);
-	s->running = doc_true(json_get(state, "Running"));
-	s->paused = doc_true(json_get(state, "Paused"));
-	s->exit_code = (int)doc_int(json_get(state, "ExitCode"), -1);
-	s->stop_seconds = read_stop_seconds(json_get(root, "Config"));
-	s->auto_remove = doc_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
-	s->port = s->running ? sandbox_published(d, s->inside) : 0;
+	s->running = json_doc_is_true(json_get(state, "Running"));
+	s->paused = json_doc_is_true(json_get(state, "Paused"));
+	s->exit_code = (int)json_doc_int(json_get(state, "ExitCode"), -1);
+	s->stop_seconds = sandbox_read_stop_seconds(json_get(root, "Config"));
+	s->auto_remove =
+		json_doc_is_true(json_get(json_get(root, "HostConfig"), "AutoRemove"));
+	s->port = s->running ? sandbox_published_port(d, s->inside) : 0;
 	/* A text that is too long is no time: ended stays empty. */
-	(void)!copy(s->state.ended, sizeof(s->state.ended),
-		doc_str(d, json_get(state, "FinishedAt")));
+	(void)!sandbox_copy_text(s->state.ended, sizeof(s->state.ended),
+		json_doc_str(d, json_get(state, "FinishedAt")));
 	return 0;
 }
 
@@ -127,17 +129,17 @@ static int sandbox_read(const struct engine *e, const struct reply *reply,
 	const char *name, struct sandbox *s)
 {
 	struct sandbox got = {0};
-	struct doc d;
-	int r = doc_parse(&d, buf_view(&reply->body));
+	struct json_doc d;
+	int r = json_doc_parse(&d, buf_view(&reply->body));
 
 	r = r ? out_fail(ENGINE_NEXT, "the engine's description of %s is no JSON", name)
-	      : read_container(e, &d, name, &got);
-	doc_free(&d);
+	      : sandbox_read_container(e, &d, name, &got);
+	json_doc_free(&d);
 	if (r)
 		return r;
-	copy(got.state.engine, sizeof(got.state.engine), str_c(e->path));
+	sandbox_copy_text(got.state.engine, sizeof(got.state.engine), str_c(e->path));
 	got.engine = e;
-	got.far = true;
+	got.may_be_remote = true;
 	*s = got;
 	return 0;
 }
@@ -145,42 +147,42 @@ static int sandbox_read(const struct engine *e, const struct reply *reply,
 int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
 {
 	struct reply reply;
-	int r = engine_ask(
+	int r = engine_request(
 		e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
 
 	if (!r && reply.status == 404)
 		r = 1;
 	else if (!r && reply.status != 200)
-		r = engine_refused(&reply, NULL, "asking for %s", name);
+		r = engine_fail_reply(&reply, NULL, "asking for %s", name);
 	if (!r)
 		r = sandbox_read(e, &reply, name, s);
 	reply_free(&reply);
 	return r;
 }
 
-bool sandbox_is_gone(const struct sandbox *s, uint32_t idle_ms)
+bool sandbox_is_stopped(const struct sandbox *s, uint32_t idle_ms)
 {
 	struct engine engine = *s->engine;
 	struct reply reply = {0};
 	struct sandbox now = {0};
-	struct doc d;
+	struct json_doc d;
 	bool gone;
 	int r;
 
 	engine.idle_ms = idle_ms;
-	r = engine_tidy(&engine, &reply, "GET", "/containers/%s/json", s->state.name);
+	r = engine_cleanup(&engine, &reply, "GET", "/containers/%s/json", s->state.name);
 	gone = !r && reply.status == 404;
-	if (!r && !gone && doc_parse(&d, buf_view(&reply.body)) == 0) {
-		gone = read_container(&engine, &d, s->state.name, &now) || !now.running ||
-			now.port != s->port;
-		doc_free(&d);
+	if (!r && !gone && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
+		gone = sandbox_read_container(&engine, &d, s->state.name, &now) ||
+			!now.running || now.port != s->port;
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	return gone;
 }
 
 /* Removes the state of a sandbox that the engine has removed. */
-static void forget_lost(const struct engine *e, const char *name)
+static void sandbox_remove_stale_state(const struct engine *e, const char *name)
 {
 	struct state old;
 
@@ -188,10 +190,10 @@ static void forget_lost(const struct engine *e, const char *name)
 		return;
 	if (strcmp(old.engine, e->path) == 0)
 		state_remove(name);
-	state_forget(&old);
+	state_wipe_key(&old);
 }
 
-int sandbox_key(struct sandbox *s)
+int sandbox_load_key(struct sandbox *s)
 {
 	struct state saved;
 	int r = state_load(s->state.name, &saved);
@@ -205,13 +207,13 @@ int sandbox_key(struct sandbox *s)
 	/* Each run of the container has a new TLS key. */
 	s->state.pinned = saved.pinned && strcmp(saved.ended, s->state.ended) == 0;
 	memcpy(s->state.pin, saved.pin, sizeof(saved.pin));
-	state_forget(&saved);
+	state_wipe_key(&saved);
 	return 0;
 }
 
-static int load_key(struct sandbox *s)
+static int sandbox_require_key(struct sandbox *s)
 {
-	int r = sandbox_key(s);
+	int r = sandbox_load_key(s);
 
 	if (r == 1)
 		r = out_fail("use it as the user who ran it, or remove it with rm -f",
@@ -219,21 +221,21 @@ static int load_key(struct sandbox *s)
 	return r;
 }
 
-int sandbox_need(const struct engine *e, const char *name, struct sandbox *s)
+int sandbox_require(const struct engine *e, const char *name, struct sandbox *s)
 {
 	int r = sandbox_find(e, name, s);
 
 	if (r != 1)
 		return r;
-	forget_lost(e, name);
+	sandbox_remove_stale_state(e, name);
 	return out_fail("od-runtime ps shows those that are there",
 		"there is no sandbox %s", name);
 }
 
 /* Learns the pin of a server that was started again, by another program or the engine. */
-static int learn_again(const struct engine *e, struct sandbox *s)
+static int sandbox_update_pin(const struct engine *e, struct sandbox *s)
 {
-	int r = pin_learn(e, s);
+	int r = tls_pin_learn(e, s);
 
 	if (r == 1)
 		return out_fail("od-runtime logs prints its log",
@@ -254,13 +256,13 @@ static int sandbox_ready(const struct engine *e, const char *name, struct sandbo
 	if (s->paused)
 		return out_fail("od-runtime resume lets it go on",
 			"the sandbox %s is paused", name);
-	r = load_key(s);
-	return r || !s->state.tls || s->state.pinned ? r : learn_again(e, s);
+	r = sandbox_require_key(s);
+	return r || !s->state.tls || s->state.pinned ? r : sandbox_update_pin(e, s);
 }
 
 int sandbox_open(const struct engine *e, const char *name, struct sandbox *s)
 {
-	int r = sandbox_need(e, name, s);
+	int r = sandbox_require(e, name, s);
 
 	return r ? r : sandbox_ready(e, name, s);
 }
@@ -273,20 +275,20 @@ int sandbox_open_quick(
 
 	reply_init(&reply);
 	if (!r)
-		r = engine_ask(
+		r = engine_request(
 			e, &reply, "GET", (struct str){0}, "/containers/%s/json", name);
 	/* Other answers are explained by a request with the version of the engine. */
 	if (!r && reply.status == 200)
 		r = sandbox_read(e, &reply, name, s);
 	else if (!r)
-		r = engine_greet(e);
+		r = engine_negotiate(e);
 	if (!r && reply.status != 200)
-		r = sandbox_need(e, name, s);
+		r = sandbox_require(e, name, s);
 	reply_free(&reply);
 	return r ? r : sandbox_ready(e, name, s);
 }
 
-bool sandbox_from_container(void)
+bool sandbox_is_in_container(void)
 {
 	return access("/.dockerenv", F_OK) == 0 ||
 		access("/run/.containerenv", F_OK) == 0;
@@ -297,76 +299,79 @@ bool sandbox_from_container(void)
  * the port is on another machine (over TLS, or through a forwarded socket), or if we are
  * in a container, whose loopback has no such port. NULL: there is no engine.
  */
-static int reach(
-	const struct sandbox *s, const struct engine *e, uint32_t idle_ms, struct call *c)
+static int sandbox_connect(const struct sandbox *s, const struct engine *e,
+	uint32_t idle_ms, struct http_client *c)
 {
-	bool remote = e && e->far;
-	int fd = s->port && !remote ? call_connect_tcp(s->port, INJECT_CONNECT_MS)
+	bool remote = e && e->remote;
+	int fd = s->port && !remote ? http_client_connect_tcp(s->port, INJECT_CONNECT_MS)
 				    : -ECONNREFUSED;
 
 	if (s->state.tls && fd >= 0) {
-		int r = call_begin_pinned(c, fd, idle_ms, s->state.pin);
+		int r = http_client_begin_pinned(c, fd, idle_ms, s->state.pin);
 
 		if (r)
-			call_begin(c, -1, 0, false);
+			http_client_begin(c, -1, 0, false);
 		return r;
 	}
 	if (fd == -ECONNREFUSED && e && !s->state.tls &&
-		(!s->port || remote || s->far || sandbox_from_container()))
+		(!s->port || remote || s->may_be_remote || sandbox_is_in_container()))
 		return tunnel_open(e, s->state.id, s->inside, idle_ms, c);
-	call_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
+	http_client_begin(c, fd < 0 ? -1 : fd, idle_ms, false);
 	return fd < 0 ? fd : 0;
 }
 
-int sandbox_alive(const struct sandbox *s, uint32_t idle_ms)
+int sandbox_check_alive(const struct sandbox *s, uint32_t idle_ms)
 {
-	const struct call_request q = {.method = "GET", .target = TARGET("/alive")};
+	const struct http_client_request q = {
+		.method = "GET", .target = TARGET("/alive")};
 	/* The caller polls: an engine that fails would print the error each time. */
 	const struct engine quiet =
-		s->engine ? engine_quiet(s->engine) : (struct engine){0};
+		s->engine ? engine_copy_silent(s->engine) : (struct engine){0};
 	struct reply reply;
-	struct call c;
-	struct doc d;
-	int r = reach(s, s->engine ? &quiet : NULL, idle_ms, &c);
+	struct http_client c;
+	struct json_doc d;
+	int r = sandbox_connect(s, s->engine ? &quiet : NULL, idle_ms, &c);
 
 	reply_init(&reply);
 	if (!r)
-		r = call_send(&c, &q);
+		r = http_client_send(&c, &q);
 	if (!r)
-		r = call_collect(&c, &reply.body);
+		r = http_client_read_all(&c, &reply.body);
 	if (!r)
 		reply.status = c.head.status;
-	call_close(&c);
+	http_client_close(&c);
 	/* The server does not run yet, or a proxy in between cannot reach it. */
 	if (r && r != -EINTR && r != -ENOMEM)
 		r = 1;
-	if (!r && (reply.status != 200 || doc_parse(&d, buf_view(&reply.body)))) {
+	if (!r && (reply.status != 200 || json_doc_parse(&d, buf_view(&reply.body)))) {
 		r = 1;
 	} else if (!r) {
-		struct str status = doc_str(&d, json_get(doc_root(&d), "status"));
+		struct str status =
+			json_doc_str(&d, json_get(json_doc_root(&d), "status"));
 
 		r = str_eq(status, STR("ok")) ? 0 : 1;
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	reply_free(&reply);
 	return r;
 }
 
-int sandbox_refused(const struct sandbox *s, const struct reply *reply)
+int sandbox_fail_reply(const struct sandbox *s, const struct reply *reply)
 {
 	struct buf words = BUF_INIT(INJECT_TEXT_MAX);
 	bool key = reply->status == 401;
-	struct doc d;
+	struct json_doc d;
 
-	if (doc_parse(&d, buf_view(&reply->body)) == 0) {
-		struct str detail = doc_str(&d, json_get(doc_root(&d), "detail"));
+	if (json_doc_parse(&d, buf_view(&reply->body)) == 0) {
+		struct str detail =
+			json_doc_str(&d, json_get(json_doc_root(&d), "detail"));
 
 		/* Files have a 403 of their own. */
 		key = key ||
 			(reply->status == 403 &&
 				str_find(detail, STR("API Key")) < detail.n);
 		out_clean(&words, detail, false);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 	if (key)
 		out_fail("remove it with rm -f and run it again",
@@ -393,93 +398,96 @@ int sandbox_fail(const struct sandbox *s, int r)
 			"the sandbox %s answers too slowly: fewer than %d bytes per "
 			"second",
 			s->state.name, INJECT_RATE);
-	if (r == CALL_LOST)
+	if (r == HTTP_CLIENT_LOST)
 		return out_fail("check the network between this machine and the sandbox; "
 				"od-runtime ps shows whether the sandbox runs",
 			"the network to the sandbox %s is lost: it has acknowledged "
 			"nothing for %d s",
-			s->state.name, CALL_LOST_MS / 1000);
+			s->state.name, HTTP_CLIENT_LOST_MS / 1000);
 	return out_fail("od-runtime logs prints its log",
 		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
 }
 
 /* Sends q with the key of the sandbox. */
-static int sandbox_send(
-	const struct sandbox *s, struct call *c, const struct call_request *q)
+static int sandbox_send(const struct sandbox *s, struct http_client *c,
+	const struct http_client_request *q)
 {
-	struct call_request with = *q;
+	struct http_client_request with = *q;
 	char header[512];
 	int r;
 
 	snprintf(header, sizeof(header), "X-Session-API-Key: %s\r\n%s", s->state.key,
 		q->headers ? q->headers : "");
 	with.headers = header;
-	r = call_start(c, &with);
+	r = http_client_start(c, &with);
 	explicit_bzero(header, sizeof(header));
 	return r;
 }
 
-int sandbox_try(const struct sandbox *s, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+int sandbox_try_start(const struct sandbox *s, struct http_client *c,
+	const struct http_client_request *q, uint32_t idle_ms)
 {
-	int r = reach(s, s->engine, idle_ms, c);
+	int r = sandbox_connect(s, s->engine, idle_ms, c);
 
 	return r ? r : sandbox_send(s, c, q);
 }
 
-int sandbox_next(const struct sandbox *s, struct call *c, const struct call_request *q)
+int sandbox_send_next(const struct sandbox *s, struct http_client *c,
+	const struct http_client_request *q)
 {
-	return call_again(c) ? sandbox_send(s, c, q) : ERR_CLOSED;
+	return http_client_reuse(c) ? sandbox_send(s, c, q) : ERR_CLOSED;
 }
 
-int sandbox_start(const struct sandbox *s, struct call *c, const struct call_request *q,
-	uint32_t idle_ms)
+int sandbox_start(const struct sandbox *s, struct http_client *c,
+	const struct http_client_request *q, uint32_t idle_ms)
 {
-	int r = sandbox_try(s, c, q, idle_ms);
+	int r = sandbox_try_start(s, c, q, idle_ms);
 
 	if (r == ERR_TLS)
 		return out_fail("remove it with rm -f and run it again",
 			"talking with the sandbox %s: %s", s->state.name,
-			call_tls_error(c));
+			http_client_tls_error(c));
 	return r ? sandbox_fail(s, r) : 0;
 }
 
-int sandbox_ask(const struct sandbox *s, const char *method, const struct target *target,
-	struct str body, uint32_t idle_ms, struct reply *reply)
+int sandbox_request(const struct sandbox *s, const char *method,
+	const struct target *target, struct str body, uint32_t idle_ms,
+	struct reply *reply)
 {
-	const struct call_request q = {
+	const struct http_client_request q = {
 		.method = method,
 		.target = target,
 		.type = body.n ? "application/json" : NULL,
 		.parts = &body,
 		.parts_n = body.n ? 1 : 0,
 	};
-	struct call c;
+	struct http_client c;
 	int r;
 
 	reply_init(reply);
 	r = sandbox_start(s, &c, &q, idle_ms);
 	if (!r) {
-		r = call_finish(&c);
+		r = http_client_finish(&c);
 		if (!r)
-			r = call_collect(&c, &reply->body);
+			r = http_client_read_all(&c, &reply->body);
 		r = r ? sandbox_fail(s, r) : 0;
 	}
 	if (!r)
 		reply->status = c.head.status;
-	call_close(&c);
+	http_client_close(&c);
 	return r;
 }
 
-int sandbox_act(
+int sandbox_send_action(
 	const struct sandbox *s, struct str action, uint32_t idle_ms, struct reply *reply)
 {
-	int r = sandbox_ask(s, "POST", TARGET("/execute_action"), action, idle_ms, reply);
+	int r = sandbox_request(
+		s, "POST", TARGET("/execute_action"), action, idle_ms, reply);
 
-	return r || reply->status == 200 ? r : sandbox_refused(s, reply);
+	return r || reply->status == 200 ? r : sandbox_fail_reply(s, reply);
 }
 
-void sandbox_forget(const struct engine *e, const struct state *s)
+void sandbox_remove_state(const struct engine *e, const struct state *s)
 {
 	overlay_remove(e, s->overlay, s->name);
 	state_remove(s->name);
@@ -487,6 +495,6 @@ void sandbox_forget(const struct engine *e, const struct state *s)
 
 void sandbox_remove(const struct engine *e, const struct state *s)
 {
-	engine_tidy(e, NULL, "DELETE", "/containers/%s?force=1&v=1", s->id);
-	sandbox_forget(e, s);
+	engine_cleanup(e, NULL, "DELETE", "/containers/%s?force=1&v=1", s->id);
+	sandbox_remove_state(e, s);
 }

@@ -22,7 +22,7 @@ static struct str sandbox_info_choose_method(const struct sandbox_info *info)
 
 	if (info->origin == SANDBOX_INJECTED)
 		return STR("inject");
-	via = sandbox_label_read(info->doc, info->labels, SANDBOX_LABEL_VIA);
+	via = sandbox_label_read(info->doc, info->labels, SANDBOX_LABEL_METHOD);
 	return via.n ? via : STR("image");
 }
 
@@ -52,7 +52,7 @@ static int sandbox_info_identify(struct sandbox_origins *o, struct sandbox_info 
 		info->tls = known.tls;
 		info->pinned = known.pinned;
 		memcpy(info->pin, known.pin, sizeof(info->pin));
-		state_forget(&known);
+		state_wipe_key(&known);
 	}
 	info->image = sandbox_label_read(info->doc, info->labels, SANDBOX_LABEL_IMAGE);
 	if (!info->image.n || info->origin == SANDBOX_INJECTED)
@@ -69,31 +69,33 @@ static uint16_t sandbox_info_read_row_port(
 	int it = 0;
 
 	while (!own && json_next(ports, &it, NULL, &port))
-		if (doc_int(json_get(port, "PrivatePort"), 0) == info->inside &&
-			str_eq(doc_str(info->doc, json_get(port, "Type")), STR("tcp")))
-			own = (uint16_t)doc_uint(
+		if (json_doc_int(json_get(port, "PrivatePort"), 0) == info->inside &&
+			str_eq(json_doc_str(info->doc, json_get(port, "Type")),
+				STR("tcp")))
+			own = (uint16_t)json_doc_uint(
 				json_get(port, "PublicPort"), UINT16_MAX);
 	return own;
 }
 
-int sandbox_info_read_row(struct sandbox_origins *o, struct doc *d, struct json_val v,
-	struct sandbox_info *info)
+int sandbox_info_read_row(struct sandbox_origins *o, struct json_doc *d,
+	struct json_val v, struct sandbox_info *info)
 {
 	struct sandbox_info got = {
 		.doc = d,
-		.id = doc_str(d, json_get(v, "Id")),
-		.runtime_image = doc_str(d, json_get(v, "Image")),
-		.image_id = doc_str(d, json_get(v, "ImageID")),
-		.state = doc_str(d, json_get(v, "State")),
+		.id = json_doc_str(d, json_get(v, "Id")),
+		.runtime_image = json_doc_str(d, json_get(v, "Image")),
+		.image_id = json_doc_str(d, json_get(v, "ImageID")),
+		.state = json_doc_str(d, json_get(v, "State")),
 		.labels = json_get(v, "Labels"),
-		.network = doc_str(d, json_get(json_get(v, "HostConfig"), "NetworkMode")),
-		.created = doc_int(json_get(v, "Created"), 0),
+		.network = json_doc_str(
+			d, json_get(json_get(v, "HostConfig"), "NetworkMode")),
+		.created = json_doc_int(json_get(v, "Created"), 0),
 	};
 	struct json_val name = {0};
 	int it = 0, r;
 
 	if (json_next(json_get(v, "Names"), &it, NULL, &name))
-		got.name = sandbox_info_trim_name(doc_str(d, name));
+		got.name = sandbox_info_trim_name(json_doc_str(d, name));
 	got.paused = str_eq(got.state, STR("paused"));
 	got.running = got.paused || str_eq(got.state, STR("running"));
 	r = sandbox_info_identify(o, &got);
@@ -104,47 +106,48 @@ int sandbox_info_read_row(struct sandbox_origins *o, struct doc *d, struct json_
 	return 0;
 }
 
-static int64_t sandbox_info_read_time(struct doc *d, struct json_val v)
+static int64_t sandbox_info_read_time(struct json_doc *d, struct json_val v)
 {
 	int64_t seconds;
 	uint32_t nanos;
 
-	return engine_time_read(doc_str(d, v), &seconds, &nanos) ? seconds : -1;
+	return engine_time_read(json_doc_str(d, v), &seconds, &nanos) ? seconds : -1;
 }
 
 /* The address in the first network that has one. */
-static struct str sandbox_info_read_address(struct doc *d, struct json_val networks)
+static struct str sandbox_info_read_address(struct json_doc *d, struct json_val networks)
 {
 	struct json_val network;
 	struct str address = {0};
 	int it = 0;
 
 	while (!address.n && json_next(networks, &it, NULL, &network))
-		address = doc_str(d, json_get(network, "IPAddress"));
+		address = json_doc_str(d, json_get(network, "IPAddress"));
 	return address;
 }
 
-int sandbox_info_read(struct sandbox_origins *o, struct doc *d, struct sandbox_info *info)
+int sandbox_info_read(
+	struct sandbox_origins *o, struct json_doc *d, struct sandbox_info *info)
 {
-	struct json_val root = doc_root(d), config = json_get(root, "Config");
+	struct json_val root = json_doc_root(d), config = json_get(root, "Config");
 	struct json_val state = json_get(root, "State");
 	struct json_val host = json_get(root, "HostConfig");
 	struct json_val network = json_get(root, "NetworkSettings");
 	struct sandbox_info got = {
 		.doc = d,
-		.name = sandbox_info_trim_name(doc_str(d, json_get(root, "Name"))),
-		.id = doc_str(d, json_get(root, "Id")),
-		.runtime_image = doc_str(d, json_get(config, "Image")),
-		.image_id = doc_str(d, json_get(root, "Image")),
-		.state = doc_str(d, json_get(state, "Status")),
+		.name = sandbox_info_trim_name(json_doc_str(d, json_get(root, "Name"))),
+		.id = json_doc_str(d, json_get(root, "Id")),
+		.runtime_image = json_doc_str(d, json_get(config, "Image")),
+		.image_id = json_doc_str(d, json_get(root, "Image")),
+		.state = json_doc_str(d, json_get(state, "Status")),
 		.labels = json_get(config, "Labels"),
-		.network = doc_str(d, json_get(host, "NetworkMode")),
+		.network = json_doc_str(d, json_get(host, "NetworkMode")),
 		.address = sandbox_info_read_address(d, json_get(network, "Networks")),
 		.ports = json_get(network, "Ports"),
 		.limits = host,
 		.created = sandbox_info_read_time(d, json_get(root, "Created")),
 		.started = sandbox_info_read_time(d, json_get(state, "StartedAt")),
-		.running = doc_true(json_get(state, "Running")),
+		.running = json_doc_is_true(json_get(state, "Running")),
 	};
 	int r = sandbox_info_identify(o, &got);
 
@@ -152,8 +155,8 @@ int sandbox_info_read(struct sandbox_origins *o, struct doc *d, struct sandbox_i
 		return r;
 	got.exit_code = got.running || got.started < 0
 		? -1
-		: doc_int(json_get(state, "ExitCode"), -1);
-	got.port = got.running ? sandbox_published(d, got.inside) : 0;
+		: json_doc_int(json_get(state, "ExitCode"), -1);
+	got.port = got.running ? sandbox_published_port(d, got.inside) : 0;
 	*info = got;
 	return 0;
 }
@@ -281,14 +284,15 @@ static void sandbox_info_put_ports(const struct sandbox_info *info, struct jw *w
 
 	jw_array(w);
 	while (json_next(info->ports, &it, &key, &list)) {
-		struct str protocol = doc_str(info->doc, key);
+		struct str protocol = json_doc_str(info->doc, key);
 		uint64_t port, outside;
 		int at = 0;
 
 		if (str_u64(str_cut(&protocol, '/'), UINT16_MAX, &port))
 			continue;
 		while (json_next(list, &at, NULL, &one)) {
-			struct str host = doc_str(info->doc, json_get(one, "HostPort"));
+			struct str host =
+				json_doc_str(info->doc, json_get(one, "HostPort"));
 
 			if (str_u64(host, UINT16_MAX, &outside))
 				continue;
@@ -298,7 +302,7 @@ static void sandbox_info_put_ports(const struct sandbox_info *info, struct jw *w
 			jw_key(w, "protocol");
 			jw_str(w, protocol);
 			jw_key(w, "host_address");
-			jw_str(w, doc_str(info->doc, json_get(one, "HostIp")));
+			jw_str(w, json_doc_str(info->doc, json_get(one, "HostIp")));
 			jw_key(w, "host_port");
 			jw_uint(w, outside);
 			jw_end(w);
@@ -315,8 +319,8 @@ static void sandbox_info_put_labels(const struct sandbox_info *info, struct jw *
 
 	jw_object(w);
 	while (json_next(info->labels, &it, &key, &v)) {
-		struct str name = doc_str(info->doc, key);
-		struct str value = doc_str(info->doc, v);
+		struct str name = json_doc_str(info->doc, key);
+		struct str value = json_doc_str(info->doc, v);
 		enum sandbox_label which;
 
 		if (sandbox_label_is_reserved(name, &which)) {
@@ -334,11 +338,12 @@ static void sandbox_info_put_labels(const struct sandbox_info *info, struct jw *
 
 static void sandbox_info_put_limits(const struct sandbox_info *info, struct jw *w)
 {
-	uint64_t nano = doc_uint(json_get(info->limits, "NanoCpus"), INT64_MAX);
+	uint64_t nano = json_doc_uint(json_get(info->limits, "NanoCpus"), INT64_MAX);
 
 	jw_object(w);
 	jw_key(w, "memory");
-	sandbox_info_put_uint(doc_uint(json_get(info->limits, "Memory"), INT64_MAX), w);
+	sandbox_info_put_uint(
+		json_doc_uint(json_get(info->limits, "Memory"), INT64_MAX), w);
 	jw_key(w, "cpus");
 	if (nano)
 		jw_double(w, (double)nano / 1e9);
@@ -346,9 +351,10 @@ static void sandbox_info_put_limits(const struct sandbox_info *info, struct jw *
 		jw_null(w);
 	jw_key(w, "pids");
 	sandbox_info_put_uint(
-		doc_uint(json_get(info->limits, "PidsLimit"), INT64_MAX), w);
+		json_doc_uint(json_get(info->limits, "PidsLimit"), INT64_MAX), w);
 	jw_key(w, "shm_size");
-	sandbox_info_put_uint(doc_uint(json_get(info->limits, "ShmSize"), INT64_MAX), w);
+	sandbox_info_put_uint(
+		json_doc_uint(json_get(info->limits, "ShmSize"), INT64_MAX), w);
 	jw_end(w);
 }
 
@@ -414,21 +420,22 @@ void sandbox_info_write(
 	}
 }
 
-int sandbox_info_ask(
+int sandbox_info_request(
 	const struct engine *e, const char *id, enum sandbox_members which, struct jw *w)
 {
 	struct sandbox_origins origins;
 	struct sandbox_info info;
 	struct reply reply;
-	struct doc d = {0};
-	int r = engine_ask(e, &reply, "GET", (struct str){0}, "/containers/%s/json", id);
+	struct json_doc d = {0};
+	int r = engine_request(
+		e, &reply, "GET", (struct str){0}, "/containers/%s/json", id);
 
 	sandbox_origins_init(&origins, e);
 	if (!r && reply.status != 200)
-		r = engine_refused(
+		r = engine_fail_reply(
 			&reply, "od-runtime ps lists the sandboxes", "asking for %s", id);
 	if (!r) {
-		r = doc_parse(&d, buf_view(&reply.body));
+		r = json_doc_parse(&d, buf_view(&reply.body));
 		if (!r)
 			r = sandbox_info_read(&origins, &d, &info);
 		if (r == 1 || (r && r != -ENOMEM && r != -EINTR && r > FAIL_BASE))
@@ -437,7 +444,7 @@ int sandbox_info_ask(
 	}
 	if (!r)
 		sandbox_info_write(&info, which, w);
-	doc_free(&d);
+	json_doc_free(&d);
 	sandbox_origins_free(&origins);
 	reply_free(&reply);
 	return r;
@@ -455,7 +462,7 @@ int sandbox_info_render(const struct engine *e, const struct state *s, bool json
 	}
 	jw_init(&w, out);
 	jw_object(&w);
-	r = sandbox_info_ask(e, s->id, SANDBOX_MEMBERS_START, &w);
+	r = sandbox_info_request(e, s->id, SANDBOX_MEMBERS_START, &w);
 	if (more)
 		more(arg, &w);
 	jw_end(&w);
@@ -469,7 +476,7 @@ int sandbox_info_print(const struct engine *e, const struct state *s, bool json,
 	int r = sandbox_info_render(e, s, json, more, arg, &out);
 
 	if (!r)
-		return out_line_take(&out);
+		return out_write_line(&out);
 	buf_free(&out);
 	return r;
 }

@@ -17,7 +17,7 @@ enum sandbox_members {
 
 /* The strings and values are valid as long as doc, the engine's answer. */
 struct sandbox_info {
-	struct doc *doc;
+	struct json_doc *doc;
 	struct str name, id;
 	struct str image;         /* as the user typed it, or as the engine reports it */
 	struct str runtime_image; /* the image that the engine started */
@@ -44,18 +44,18 @@ struct sandbox_info {
  * Reads one element of the engine's list, or the engine's description of one container,
  * in d. 0; 1 if the container is no sandbox; -EINTR, -ENOMEM or FAIL_*.
  */
-int sandbox_info_read_row(struct sandbox_origins *o, struct doc *d, struct json_val v,
+int sandbox_info_read_row(struct sandbox_origins *o, struct json_doc *d,
+	struct json_val v, struct sandbox_info *info) MUST_USE;
+int sandbox_info_read(struct sandbox_origins *o, struct json_doc *d,
 	struct sandbox_info *info) MUST_USE;
-int sandbox_info_read(
-	struct sandbox_origins *o, struct doc *d, struct sandbox_info *info) MUST_USE;
 
 /* Writes the members of one kind into the object that the caller has begun. */
 void sandbox_info_write(
 	const struct sandbox_info *info, enum sandbox_members which, struct jw *w);
 
 /* Requests the description of a container and writes its members. Errors as above. */
-int sandbox_info_ask(const struct engine *e, const char *id, enum sandbox_members which,
-	struct jw *w) MUST_USE;
+int sandbox_info_request(const struct engine *e, const char *id,
+	enum sandbox_members which, struct jw *w) MUST_USE;
 
 /*
  * The output of a command that started the container: its name, or with json

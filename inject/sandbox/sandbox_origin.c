@@ -16,7 +16,7 @@ void sandbox_origins_init(struct sandbox_origins *o, const struct engine *e)
 
 void sandbox_origins_free(struct sandbox_origins *o)
 {
-	doc_free(&o->images);
+	json_doc_free(&o->images);
 	reply_free(&o->reply);
 }
 
@@ -28,13 +28,13 @@ static int sandbox_origin_list_images(struct sandbox_origins *o)
 	if (o->asked)
 		return 0;
 	o->asked = true;
-	r = engine_ask(o->engine, &o->reply, "GET", (struct str){0},
+	r = engine_request(o->engine, &o->reply, "GET", (struct str){0},
 		"/images/json?all=1&filters=%s", LABELLED_IMAGES);
 	if (!r && o->reply.status != 200)
-		r = engine_refused(&o->reply, "look into the engine's log",
+		r = engine_fail_reply(&o->reply, "look into the engine's log",
 			"listing the images with a label of od-runtime");
 	if (!r) {
-		r = doc_parse(&o->images, buf_view(&o->reply.body));
+		r = json_doc_parse(&o->images, buf_view(&o->reply.body));
 		if (r && r != -ENOMEM)
 			r = out_fail("look into the engine's log",
 				"the engine's list of images is no JSON");
@@ -43,7 +43,7 @@ static int sandbox_origin_list_images(struct sandbox_origins *o)
 }
 
 static struct str sandbox_origin_read_owner(
-	struct doc *d, struct json_val labels, struct str name)
+	struct json_doc *d, struct json_val labels, struct str name)
 {
 	struct str owner = sandbox_label_owner(d, labels, SANDBOX_LABEL_OWNER, name);
 
@@ -58,15 +58,15 @@ static bool sandbox_origin_is_inherited(
 	struct json_val image;
 	int it = 0;
 
-	while (json_next(doc_root(&o->images), &it, NULL, &image))
-		if (str_eq(doc_str(&o->images, json_get(image, "Id")), c->image))
+	while (json_next(json_doc_root(&o->images), &it, NULL, &image))
+		if (str_eq(json_doc_str(&o->images, json_get(image, "Id")), c->image))
 			return str_eq(sandbox_origin_read_owner(&o->images,
 					      json_get(image, "Labels"), c->name),
 				owner);
 	return false;
 }
 
-int sandbox_origin_find(struct sandbox_origins *o, struct doc *d,
+int sandbox_origin_find(struct sandbox_origins *o, struct json_doc *d,
 	const struct sandbox_identity *c, enum sandbox_origin *origin, uint16_t *port)
 {
 	struct state known;
@@ -78,7 +78,7 @@ int sandbox_origin_find(struct sandbox_origins *o, struct doc *d,
 	if (state_find(c->name, c->id, &known)) {
 		*origin = known.port ? SANDBOX_INJECTED : SANDBOX_CREATED;
 		*port = known.port ? known.port : SANDBOX_PORT;
-		state_forget(&known);
+		state_wipe_key(&known);
 		return 0;
 	}
 	owner = sandbox_origin_read_owner(d, c->labels, c->name);

@@ -28,7 +28,7 @@ struct sandbox_identity {
 struct sandbox_origins {
 	const struct engine *engine;
 	struct reply reply;
-	struct doc images;
+	struct json_doc images;
 	bool asked;
 };
 
@@ -40,7 +40,7 @@ void sandbox_origins_free(struct sandbox_origins *o);
  * listens in an injected container, and SANDBOX_PORT for others. 0, -EINTR, -ENOMEM or
  * FAIL_*. The engine is asked only if the state folder does not have the answer.
  */
-int sandbox_origin_find(struct sandbox_origins *o, struct doc *d,
+int sandbox_origin_find(struct sandbox_origins *o, struct json_doc *d,
 	const struct sandbox_identity *c, enum sandbox_origin *origin,
 	uint16_t *port) MUST_USE;
 

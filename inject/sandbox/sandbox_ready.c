@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
-#include "inject/sandbox/pin.h"
+#include "inject/sandbox/tls_pin.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -17,14 +17,14 @@ static int sandbox_ready_look(const struct engine *e, struct sandbox *s)
 	int r;
 
 	memcpy(id, s->state.id, sizeof(id));
-	r = sandbox_need(e, id, s);
+	r = sandbox_require(e, id, s);
 	if (r)
 		return r;
 	if (!s->running)
 		return out_fail("od-runtime logs shows why",
 			"the sandbox %s ended with exit code %d before it was ready",
 			s->state.name, s->exit_code);
-	r = sandbox_key(s);
+	r = sandbox_load_key(s);
 	return r < 0 ? r : 0;
 }
 
@@ -32,10 +32,10 @@ static int sandbox_ready_look(const struct engine *e, struct sandbox *s)
 static int sandbox_ready_ask(const struct engine *e, struct sandbox *s)
 {
 	bool known = s->state.pinned;
-	int r = pin_learn(e, s);
+	int r = tls_pin_learn(e, s);
 
 	if (!r)
-		r = sandbox_alive(s, INJECT_ALIVE_MS);
+		r = sandbox_check_alive(s, INJECT_ALIVE_MS);
 	if (!r && s->state.tls && !known)
 		r = state_save(&s->state);
 	return r;

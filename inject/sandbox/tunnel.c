@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void write_exec(struct buf *body, const char *user, bool attach,
+static void tunnel_write_exec(struct buf *body, const char *user, bool attach,
 	void (*write)(void *arg, struct jw *w), void *arg)
 {
 	static const char *const streams[] = {
@@ -39,18 +39,18 @@ int tunnel_exec(const struct engine *e, const char *container, const char *user,
 	int r;
 
 	reply_init(reply);
-	write_exec(&body, user, attach, write, arg);
+	tunnel_write_exec(&body, user, attach, write, arg);
 	*id = '\0';
 	r = body.err ? body.err
-		     : engine_ask(e, reply, "POST", buf_view(&body),
+		     : engine_request(e, reply, "POST", buf_view(&body),
 			       "/containers/%s/exec", container);
 	buf_free(&body);
 	if (!r && reply->status == 201)
-		reply_id(reply, id, room);
+		reply_read_id(reply, id, room);
 	return r;
 }
 
-static void write_connect(void *arg, struct jw *w)
+static void tunnel_write_args(void *arg, struct jw *w)
 {
 	char number[8];
 
@@ -62,11 +62,12 @@ static void write_connect(void *arg, struct jw *w)
 /*
  * Waits for the engine's answer before sending bytes: the engine may lose earlier bytes.
  */
-static int start(const struct engine *e, const char *id, uint32_t idle_ms, struct call *c)
+static int tunnel_start_exec(
+	const struct engine *e, const char *id, uint32_t idle_ms, struct http_client *c)
 {
 	struct target target;
 	const struct str body = STR("{\"Detach\":false,\"Tty\":false}");
-	const struct call_request q = {
+	const struct http_client_request q = {
 		.method = "POST",
 		.target = &target,
 		.headers = "Upgrade: tcp\r\n",
@@ -82,21 +83,21 @@ static int start(const struct engine *e, const char *id, uint32_t idle_ms, struc
 	target_free(&target);
 	if (!r && c->head.status != 200 && c->head.status != 101)
 		r = -ECONNREFUSED;
-	return r ? r : call_tunnel(c, idle_ms);
+	return r ? r : http_client_begin_tunnel(c, idle_ms);
 }
 
 int tunnel_open(const struct engine *e, const char *container, uint16_t port,
-	uint32_t idle_ms, struct call *c)
+	uint32_t idle_ms, struct http_client *c)
 {
 	char id[STATE_ID_MAX + 1];
 	struct reply reply;
 	int r;
 
-	call_begin(c, -1, idle_ms, false);
-	r = tunnel_exec(
-		e, container, NULL, true, write_connect, &port, &reply, id, sizeof(id));
+	http_client_begin(c, -1, idle_ms, false);
+	r = tunnel_exec(e, container, NULL, true, tunnel_write_args, &port, &reply, id,
+		sizeof(id));
 	if (!r && !id[0])
 		r = -ECONNREFUSED;
 	reply_free(&reply);
-	return r ? r : start(e, id, idle_ms, c);
+	return r ? r : tunnel_start_exec(e, id, idle_ms, c);
 }

@@ -14,7 +14,7 @@
  * any case. 0; -EINTR, -ENOMEM; another negative error, which was not printed.
  */
 int tunnel_open(const struct engine *e, const char *container, uint16_t port,
-	uint32_t idle_ms, struct call *c) MUST_USE;
+	uint32_t idle_ms, struct http_client *c) MUST_USE;
 
 /*
  * Creates an exec with the words that write appends to its Cmd, after the client's path.

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <math.h>
 
-int arg_str(struct act *a, const char *name, struct str fallback, struct str *out)
+int act_arg_str(struct act *a, const char *name, struct str fallback, struct str *out)
 {
 	struct json_val v = json_get(a->args, name);
 	enum json_type type = json_type(v);
@@ -20,13 +20,13 @@ int arg_str(struct act *a, const char *name, struct str fallback, struct str *ou
 	return 0;
 }
 
-struct str box_cwd(const struct box *box)
+struct str act_box_cwd(const struct box *box)
 {
 	return str_c(box->shell_setup->cwd);
 }
 
 /* Models send "true" as a string, and upstream accepts such texts. */
-bool arg_bool(struct act *a, const char *name, bool fallback)
+bool act_arg_bool(struct act *a, const char *name, bool fallback)
 {
 	struct json_val v = json_get(a->args, name);
 	struct str text;
@@ -40,7 +40,7 @@ bool arg_bool(struct act *a, const char *name, bool fallback)
 	return fallback;
 }
 
-int64_t arg_int(struct act *a, const char *name, int64_t fallback)
+int64_t act_arg_int(struct act *a, const char *name, int64_t fallback)
 {
 	int64_t v;
 
@@ -52,12 +52,12 @@ const struct action *act_find(const struct box *box, struct str name)
 	for (size_t i = 0; i < actions_n; i++)
 		if (str_eq(name, str_c(actions[i]->name)))
 			return actions[i];
-	return box->more_actions ? box->more_actions(box, name) : NULL;
+	return box->find_plugin_action ? box->find_plugin_action(box, name) : NULL;
 }
 
 int act_start_named(struct act *a, struct str name)
 {
-	a->hidden = arg_bool(a, "hidden", false);
+	a->hidden = act_arg_bool(a, "hidden", false);
 	a->action = act_find(a->box, name);
 	if (!a->action) {
 		observe_errorf(a, "There is no action named %.*s.",
@@ -119,7 +119,7 @@ int act_before_effect(struct act *a)
 
 int act_resume(struct act *a)
 {
-	a->hidden = arg_bool(a, "hidden", false);
+	a->hidden = act_arg_bool(a, "hidden", false);
 	a->action = act_find(a->box, a->name);
 	return a->action && a->action->resume ? a->action->resume(a) : ERR_CLOSED;
 }

@@ -2,7 +2,7 @@
  * Actions: what a request asks for, and the observation that answers it.
  *
  * An action is one file with one const struct action. actions[] in table.c lists those
- * that every sandbox has; plugins add more (plugin/plug.h). An error that the agent can
+ * that every sandbox has; plugins add more (plugin/plugin.h). An error that the agent can
  * correct is an observation with HTTP 200. Only a request that is no action at all is
  * refused with an error status. docs/protocol.md has the exact shapes and texts.
  */
@@ -18,7 +18,7 @@
 struct act;
 struct action;
 struct session;
-struct plugs;
+struct plugin_set;
 struct shell_setup;
 
 /*
@@ -36,14 +36,15 @@ struct box {
 	char host_name[65];                    /* up to the first dot */
 	const struct shell_setup *shell_setup; /* for making shells; without a name */
 	struct session *session;               /* the default one, then the others */
-	bool again;        /* an earlier process of this server has crashed */
-	bool knows_static; /* a client has sent is_static: it is of 0.34 or later */
+	bool after_crash;     /* an earlier process of this server has crashed */
+	bool is_static_known; /* a client has sent is_static: it is of 0.34 or later */
 	/* Actions that plugins bring, by name; NULL: there are none. */
-	const struct action *(*more_actions)(const struct box *box, struct str name);
+	const struct action *(*find_plugin_action)(
+		const struct box *box, struct str name);
 	/* Called when a session was made (there: true) or deleted; may be NULL. */
-	void (*session_told)(void *arg, const char *name, bool there);
-	void *session_told_arg;
-	struct plugs *plugs; /* the plugins; NULL in a sandbox without plugins */
+	void (*on_session)(void *arg, const char *name, bool there);
+	void *on_session_arg;
+	struct plugin_set *plugs; /* the plugins; NULL in a sandbox without plugins */
 };
 
 enum act_result {
@@ -55,10 +56,10 @@ enum act_result {
 /* Called once after ACT_WAIT, when the observation is in act->out. */
 typedef void act_done_fn(struct act *a);
 
-typedef bool act_left_fn(const struct act *a);
+typedef bool act_check_fn(const struct act *a);
 
 /* The first working directory, absolute. */
-struct str box_cwd(const struct box *box);
+struct str act_box_cwd(const struct box *box);
 
 /* An action in progress. The caller fills in the first part and keeps it alive. */
 struct act {
@@ -68,12 +69,12 @@ struct act {
 	struct json_val event;
 	act_done_fn *done;
 	/* whether the client seems to have disconnected; may be NULL */
-	act_left_fn *left;
+	act_check_fn *is_disconnected;
 	/*
 	 * Whether the client has disconnected but may fetch the answer later; may be
 	 * NULL.
 	 */
-	act_left_fn *alone;
+	act_check_fn *is_detached;
 	/*
 	 * Called before a late action has an effect. 0; -errno: the action must have no
 	 * effect. May be NULL.
@@ -87,7 +88,7 @@ struct act {
 	struct str id;       /* given by the caller; may be empty */
 	bool printed_before; /* output was reported before act_resume, up to source */
 	uint64_t source;
-	uint64_t spent; /* ms of its timeout used before act_resume */
+	uint64_t elapsed_ms; /* ms of its timeout used before act_resume */
 	void *user;
 
 	const struct action *action;
@@ -111,11 +112,11 @@ enum arg_type {
 /* Description of an argument, for clients that request it. */
 struct arg {
 	const char *name;
-	const char *about;
+	const char *description;
 	enum arg_type type;
 	bool required;
 	const char *const
-		*words; /* the only values of a text; NULL at the end, or none */
+		*choices; /* the only values of a text; NULL at the end, or none */
 };
 
 /* How an action in progress shall end. */
@@ -193,10 +194,10 @@ int act_stop(struct act *a, enum act_stop how) MUST_USE;
  * A string; ERR_TYPE when the argument has another type, or is absent and fallback.p is
  * NULL.
  */
-int arg_str(
+int act_arg_str(
 	struct act *a, const char *name, struct str fallback, struct str *out) MUST_USE;
 /* true, false, or the strings that mean them. */
-bool arg_bool(struct act *a, const char *name, bool fallback);
-int64_t arg_int(struct act *a, const char *name, int64_t fallback);
+bool act_arg_bool(struct act *a, const char *name, bool fallback);
+int64_t act_arg_int(struct act *a, const char *name, int64_t fallback);
 
 #endif

@@ -15,7 +15,7 @@
 #include <fcntl.h>
 
 /* Head of the data that a job returns to the server; path and text follow. */
-struct kept_head {
+struct edit_history_head {
 	enum editor_history what;
 	size_t path_n;
 };
@@ -25,25 +25,25 @@ static struct history history;
 
 /* --- In the job --------------------------------------------------------------- */
 
-static void put_kept(const struct editor_answer *e, struct buf *kept)
+static void act_edit_put_history(const struct editor_answer *e, struct buf *kept)
 {
-	struct kept_head head = {.what = e->history, .path_n = e->path.n};
+	struct edit_history_head head = {.what = e->history, .path_n = e->path.n};
 
-	if (e->history == EDITOR_FORGET)
+	if (e->history == EDITOR_NO_HISTORY)
 		return;
 	buf_put(kept, &head, sizeof(head));
 	buf_put(kept, e->path.abs, e->path.n);
-	buf_str(kept, buf_view(&e->kept));
+	buf_str(kept, buf_view(&e->history_text));
 }
 
-static int work_edit(struct act *a, struct buf *kept)
+static int act_edit_run_edit(struct act *a, struct buf *kept)
 {
 	const struct editor_req *q = a->work;
 	struct editor_answer e;
 	int r = editor_run(q, &e);
 
 	if (!r) {
-		put_kept(&e, kept);
+		act_edit_put_history(&e, kept);
 		observe_edit(a,
 			&(struct edit_observation){
 				.path = q->path,
@@ -58,7 +58,7 @@ static int work_edit(struct act *a, struct buf *kept)
 }
 
 /* The wire contract has a message for binary files that precedes those of the editor. */
-static bool is_binary(struct str path)
+static bool act_edit_is_binary(struct str path)
 {
 	struct buf head = BUF_INIT(TEXT_PROBE), why = BUF_INIT(FILE_WORDS_MAX);
 	struct file_path p;
@@ -69,7 +69,7 @@ static bool is_binary(struct str path)
 	if (str_starts(path, STR("/")) && file_path_make(&p, STR("/"), path, &why) == 0)
 		fd = load_open(AT_FDCWD, p.abs, O_RDONLY, &st);
 	if (fd >= 0)
-		binary = load_part(fd, 0, TEXT_PROBE, &head) == 0 &&
+		binary = load_read_part(fd, 0, TEXT_PROBE, &head) == 0 &&
 			(text_is_binary(buf_view(&head)) || file_path_is_binary(&p));
 	fd_close(&fd);
 	buf_free(&head);
@@ -77,14 +77,14 @@ static bool is_binary(struct str path)
 	return binary;
 }
 
-static int work_view(struct act *a, struct buf *kept)
+static int act_edit_run_view(struct act *a, struct buf *kept)
 {
 	const struct editor_req *q = a->work;
 	struct editor_answer e;
 	int r;
 
 	(void)kept;
-	if (is_binary(q->path)) {
+	if (act_edit_is_binary(q->path)) {
 		observe_error(a, STR("ERROR_BINARY_FILE"));
 		return 0;
 	}
@@ -97,9 +97,9 @@ static int work_view(struct act *a, struct buf *kept)
 
 /* --- In the server ------------------------------------------------------------ */
 
-static void take_kept(struct str kept)
+static void act_edit_apply_history(struct str kept)
 {
-	struct kept_head head;
+	struct edit_history_head head;
 	struct str path, text;
 
 	if (kept.n < sizeof(head))
@@ -116,7 +116,7 @@ static void take_kept(struct str kept)
 
 /* --- Arguments ---------------------------------------------------------------- */
 
-static void get_line(struct act *a, struct editor_req *q)
+static void act_edit_read_line(struct act *a, struct editor_req *q)
 {
 	struct json_val v = json_get(a->args, "insert_line");
 	bool good;
@@ -130,11 +130,11 @@ static void get_line(struct act *a, struct editor_req *q)
 		json_str(v, a->arena, &q->line_shown) == 0)
 		good = str_i64(str_trim(q->line_shown, " \t\r\n\f\v"), &q->insert_line) ==
 			0;
-	q->line_kind = good ? EDITOR_GIVEN : EDITOR_WRONG;
+	q->line_kind = good ? EDITOR_GIVEN : EDITOR_INVALID;
 }
 
 /* Prints a value as Python does, except for rare differences. */
-static void put_python(struct buf *out, struct json_val v)
+static void act_edit_put_python(struct buf *out, struct json_val v)
 {
 	struct str raw = json_raw(v);
 	bool b;
@@ -149,7 +149,7 @@ static void put_python(struct buf *out, struct json_val v)
 		buf_str(out, raw);
 }
 
-static int get_range(struct act *a, struct editor_req *q)
+static int act_edit_read_range(struct act *a, struct editor_req *q)
 {
 	struct json_val list = json_get(a->args, "view_range"), v;
 	struct buf shown = BUF_INIT(HTTP_BODY_MAX);
@@ -162,18 +162,18 @@ static int get_range(struct act *a, struct editor_req *q)
 		(json_type(list) == JSON_ARRAY && json_count(list) == 0))
 		return 0;
 	if (json_type(list) != JSON_ARRAY)
-		put_python(&shown, list);
+		act_edit_put_python(&shown, list);
 	else
 		buf_putc(&shown, '[');
 	while (json_type(list) == JSON_ARRAY && json_next(list, &it, NULL, &v)) {
 		buf_puts(&shown, n ? ", " : "");
-		put_python(&shown, v);
+		act_edit_put_python(&shown, v);
 		good = good && n < 2 && json_i64(v, &q->range[n]) == 0;
 		n++;
 	}
 	if (json_type(list) == JSON_ARRAY)
 		buf_putc(&shown, ']');
-	q->range_kind = good && n == 2 ? EDITOR_GIVEN : EDITOR_WRONG;
+	q->range_kind = good && n == 2 ? EDITOR_GIVEN : EDITOR_INVALID;
 	copy = shown.err ? NULL : arena_cstr(a->arena, buf_view(&shown));
 	q->range_shown = str_make(copy, copy ? shown.n : 0);
 	buf_free(&shown);
@@ -181,13 +181,13 @@ static int get_range(struct act *a, struct editor_req *q)
 }
 
 /* Reads a string that may be absent or null; false for any other type. */
-static bool get_text(struct act *a, const char *name, struct str *out)
+static bool act_edit_read_text(struct act *a, const char *name, struct str *out)
 {
 	enum json_type type = json_type(json_get(a->args, name));
 
 	if (type == JSON_ABSENT || type == JSON_NULL)
 		return true;
-	if (arg_str(a, name, STR(""), out) < 0)
+	if (act_arg_str(a, name, STR(""), out) < 0)
 		return false;
 	/* The string is empty, but present. */
 	if (!out->p)
@@ -195,14 +195,14 @@ static bool get_text(struct act *a, const char *name, struct str *out)
 	return true;
 }
 
-static struct editor_req *make_req(struct act *a, struct str path)
+static struct editor_req *act_edit_make_request(struct act *a, struct str path)
 {
 	struct editor_req *q = arena_alloc(a->arena, sizeof(*q));
 
 	if (!q)
 		return NULL;
 	q->path = path;
-	q->root = box_cwd(a->box);
+	q->root = act_box_cwd(a->box);
 	q->history = &history;
 	a->work = q;
 	return q;
@@ -210,10 +210,10 @@ static struct editor_req *make_req(struct act *a, struct str path)
 
 int edit_view_start(struct act *a, struct str path)
 {
-	static const struct file_task task = {.work = work_view};
-	struct editor_req *q = make_req(a, path);
+	static const struct file_task task = {.work = act_edit_run_view};
+	struct editor_req *q = act_edit_make_request(a, path);
 
-	if (!q || get_range(a, q) < 0)
+	if (!q || act_edit_read_range(a, q) < 0)
 		return -ENOMEM;
 	q->command = STR("view");
 	return file_job_start(a, &task, STR(""));
@@ -223,7 +223,7 @@ int edit_view_start(struct act *a, struct str path)
  * Changes of a file queue by this key: the path as the write action normalizes it, or the
  * path as sent if it is not valid, which the editor reports.
  */
-static struct str line_of(struct act *a, struct str path)
+static struct str act_edit_make_queue_key(struct act *a, struct str path)
 {
 	struct file_path *p = arena_alloc(a->arena, sizeof(*p));
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
@@ -235,41 +235,42 @@ static struct str line_of(struct act *a, struct str path)
 	return str_make(path.p, path.n < FILE_PATH_MAX ? path.n : 0);
 }
 
-static int start(struct act *a)
+static int act_edit_start(struct act *a)
 {
-	static const struct file_task change = {
-		.work = work_edit, .kept = take_kept, .changes = true};
-	static const struct file_task look = {.work = work_edit};
+	static const struct file_task change = {.work = act_edit_run_edit,
+		.on_result = act_edit_apply_history,
+		.changes = true};
+	static const struct file_task look = {.work = act_edit_run_edit};
 	struct editor_req *q;
 	struct str path;
 
-	if (arg_str(a, "path", str_make(NULL, 0), &path) < 0) {
+	if (act_arg_str(a, "path", str_make(NULL, 0), &path) < 0) {
 		observe_error(
 			a, STR("The edit action needs the argument \"path\", a string."));
 		return ACT_DONE;
 	}
-	q = make_req(a, path);
+	q = act_edit_make_request(a, path);
 	if (!q)
 		return -ENOMEM;
-	if (arg_str(a, "command", STR(""), &q->command) < 0 ||
-		!get_text(a, "file_text", &q->file_text) ||
-		!get_text(a, "old_str", &q->old_str) ||
-		!get_text(a, "new_str", &q->new_str)) {
+	if (act_arg_str(a, "command", STR(""), &q->command) < 0 ||
+		!act_edit_read_text(a, "file_text", &q->file_text) ||
+		!act_edit_read_text(a, "old_str", &q->old_str) ||
+		!act_edit_read_text(a, "new_str", &q->new_str)) {
 		observe_error(a,
 			STR("The arguments \"command\", \"file_text\", \"old_str\" and "
 			    "\"new_str\" of the edit action must be strings."));
 		return ACT_DONE;
 	}
-	get_line(a, q);
-	return file_job_start(
-		a, str_eq(q->command, STR("view")) ? &look : &change, line_of(a, path));
+	act_edit_read_line(a, q);
+	return file_job_start(a, str_eq(q->command, STR("view")) ? &look : &change,
+		act_edit_make_queue_key(a, path));
 }
 
 static const char *const commands[] = {
 	"view", "create", "str_replace", "insert", "undo_edit", NULL};
 
 static const struct arg args[] = {
-	{"command", "What to do.", .required = true, .words = commands},
+	{"command", "What to do.", .required = true, .choices = commands},
 	{"path", "Absolute path of the file, or of a folder to view.", .required = true},
 	{"file_text", "For create: the content of the new file.", .type = ARG_TEXT},
 	{"old_str",
@@ -287,6 +288,6 @@ static const struct arg args[] = {
 const struct action action_edit = {
 	.name = "edit",
 	.args = args,
-	.start = start,
+	.start = act_edit_start,
 	.abandon = file_job_abandon,
 };

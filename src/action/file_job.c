@@ -18,9 +18,9 @@ struct head {
 };
 
 enum file_job_state {
-	FILE_JOB_WAITS, /* for another change of the same file */
-	FILE_JOB_RUNS,
-	FILE_JOB_OVER, /* waits to be freed */
+	FILE_JOB_WAITING, /* for another change of the same file */
+	FILE_JOB_RUNNING,
+	FILE_JOB_ENDED, /* waits to be freed */
 };
 
 struct file_job {
@@ -45,14 +45,14 @@ struct file_job {
 /* Oldest first. */
 static struct file_job *all;
 
-static struct str path_of(const struct file_job *f)
+static struct str file_job_get_path(const struct file_job *f)
 {
 	return str_make(f->path, f->path_n);
 }
 
 /* --- In the job --------------------------------------------------------------- */
 
-static int work(void *arg, int in, int out)
+static int file_job_run_task(void *arg, int in, int out)
 {
 	struct file_job *f = arg;
 	struct act *a = f->act;
@@ -80,30 +80,30 @@ static int work(void *arg, int in, int out)
 
 /* --- In the server ------------------------------------------------------------ */
 
-static void start_waiting(struct str path);
+static void file_job_start_next(struct str path);
 
-static void reap(struct later *l)
+static void file_job_free(struct later *l)
 {
 	free(container_of(l, struct file_job, later));
 }
 
-static void enter(struct file_job *f, enum file_job_state to)
+static void file_job_set_state(struct file_job *f, enum file_job_state to)
 {
 	struct file_job **at = &all;
 
 	assert(to > f->state);
 	f->state = to;
-	if (to != FILE_JOB_OVER)
+	if (to != FILE_JOB_ENDED)
 		return;
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
 	job_free(&f->job);
 	buf_free(&f->kept);
-	loop_free_later(f->loop, &f->later, reap);
+	loop_defer_free(f->loop, &f->later, file_job_free);
 }
 
-static void say(struct file_job *f, const char *why, bool begun)
+static void file_job_observe_error(struct file_job *f, const char *why, bool begun)
 {
 	struct act *a = f->act;
 
@@ -117,18 +117,18 @@ static void say(struct file_job *f, const char *why, bool begun)
 }
 
 /* The observation is in act->out, or the client has disconnected. */
-static void end(struct file_job *f)
+static void file_job_end(struct file_job *f)
 {
 	struct act *a = f->act;
 
-	enter(f, FILE_JOB_OVER);
+	file_job_set_state(f, FILE_JOB_ENDED);
 	if (!a)
 		return;
 	a->state = NULL;
 	a->done(a);
 }
 
-static size_t least(size_t a, size_t b)
+static size_t file_job_min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -136,27 +136,28 @@ static size_t least(size_t a, size_t b)
 /*
  * Removes from the piece what belongs to the output before offset until, and returns it.
  */
-static struct str part_until(struct file_job *f, size_t until, struct str *piece)
+static struct str file_job_split_piece(
+	struct file_job *f, size_t until, struct str *piece)
 {
 	struct str part = *piece;
 
-	part.n = until > f->got ? least(part.n, until - f->got) : 0;
+	part.n = until > f->got ? file_job_min_size(part.n, until - f->got) : 0;
 	f->got += part.n;
 	*piece = str_skip(*piece, part.n);
 	return part;
 }
 
-static void on_output(struct job *j, struct str piece)
+static void file_job_on_output(struct job *j, struct str piece)
 {
 	struct file_job *f = container_of(j, struct file_job, job);
 	size_t at = f->got;
-	struct str part = part_until(f, sizeof(f->in), &piece);
+	struct str part = file_job_split_piece(f, sizeof(f->in), &piece);
 
 	if (part.n)
 		memcpy(f->in.bytes + at, part.p, part.n);
 	if (f->got < sizeof(f->in))
 		return;
-	part = part_until(f, sizeof(f->in) + f->in.head.observation, &piece);
+	part = file_job_split_piece(f, sizeof(f->in) + f->in.head.observation, &piece);
 	if (f->act)
 		buf_str(f->act->out, part);
 	buf_str(&f->kept, piece);
@@ -164,35 +165,37 @@ static void on_output(struct job *j, struct str piece)
 }
 
 /* Ends the job, and starts the next one that waits for the file. */
-static void pass_on(struct file_job *f)
+static void file_job_finish(struct file_job *f)
 {
 	char path[FILE_PATH_MAX];
 	size_t n = f->path_n;
 
 	memcpy(path, f->path, n);
-	end(f);
-	start_waiting(str_make(path, n));
+	file_job_end(f);
+	file_job_start_next(str_make(path, n));
 }
 
-static void on_done(struct job *j)
+static void file_job_on_done(struct job *j)
 {
 	struct file_job *f = container_of(j, struct file_job, job);
 
 	if (j->outcome != JOB_DONE)
-		say(f, job_words(j->outcome), !job_did_nothing(j->outcome));
-	else if (f->task->kept && f->kept.n)
-		f->task->kept(buf_view(&f->kept));
-	pass_on(f);
+		file_job_observe_error(
+			f, job_outcome_text(j->outcome), !job_has_no_effect(j->outcome));
+	else if (f->task->on_result && f->kept.n)
+		f->task->on_result(buf_view(&f->kept));
+	file_job_finish(f);
 }
 
-static int launch(struct file_job *f)
+static int file_job_launch(struct file_job *f)
 {
-	static const struct job_ops ops = {.output = on_output, .done = on_done};
+	static const struct job_ops ops = {
+		.output = file_job_on_output, .done = file_job_on_done};
 	uint64_t ms = act_timeout_ms(f->act);
 	const struct job_conf conf = {
 		.ops = &ops,
 		.user = f->act->box->user,
-		.work = work,
+		.work = file_job_run_task,
 		.arg = f,
 		.ms = !ms                        ? FILE_JOB_MS
 			: ms < FILE_JOB_LEAST_MS ? FILE_JOB_LEAST_MS
@@ -202,27 +205,27 @@ static int launch(struct file_job *f)
 	return job_start(&f->job, f->loop, &conf);
 }
 
-static struct file_job *find(struct str path)
+static struct file_job *file_job_find_change(struct str path)
 {
 	struct file_job *f = all;
 
-	while (f && !(f->task->changes && str_eq(path_of(f), path)))
+	while (f && !(f->task->changes && str_eq(file_job_get_path(f), path)))
 		f = f->next;
 	return f;
 }
 
 /* Starts the oldest change of path, unless it was started already. */
-static void start_waiting(struct str path)
+static void file_job_start_next(struct str path)
 {
 	struct file_job *f;
 
-	while ((f = find(path)) && f->state == FILE_JOB_WAITS) {
-		if (launch(f) == 0) {
-			enter(f, FILE_JOB_RUNS);
+	while ((f = file_job_find_change(path)) && f->state == FILE_JOB_WAITING) {
+		if (file_job_launch(f) == 0) {
+			file_job_set_state(f, FILE_JOB_RUNNING);
 			return;
 		}
-		say(f, job_words(JOB_NO_START), false);
-		end(f);
+		file_job_observe_error(f, job_outcome_text(JOB_NO_START), false);
+		file_job_end(f);
 	}
 }
 
@@ -250,7 +253,7 @@ static struct file_job *file_job_new(
 
 int file_job_start(struct act *a, const struct file_task *t, struct str path)
 {
-	bool wait = t->changes && find(path);
+	bool wait = t->changes && file_job_find_change(path);
 	struct file_job *f;
 	int r = 0;
 
@@ -261,17 +264,17 @@ int file_job_start(struct act *a, const struct file_task *t, struct str path)
 	a->state = f;
 	if (wait)
 		return ACT_WAIT;
-	r = launch(f);
+	r = file_job_launch(f);
 	if (r == 0) {
-		enter(f, FILE_JOB_RUNS);
+		file_job_set_state(f, FILE_JOB_RUNNING);
 		return ACT_WAIT;
 	}
-	say(f,
+	file_job_observe_error(f,
 		r == ERR_LIMIT ? "too many others wait for files; try again later"
-			       : job_words(JOB_NO_START),
+			       : job_outcome_text(JOB_NO_START),
 		false);
 	a->state = NULL;
-	enter(f, FILE_JOB_OVER);
+	file_job_set_state(f, FILE_JOB_ENDED);
 	return ACT_DONE;
 }
 
@@ -284,13 +287,14 @@ void file_job_abandon(struct act *a)
 	f->act = NULL;
 	/* A change that has begun continues; its job has its own copy of a. */
 	if (!f->task->changes || f->job.state != JOB_RUNS)
-		pass_on(f);
+		file_job_finish(f);
 }
 
-void file_job_cut(void)
+void file_job_end_all(void)
 {
 	while (all) {
-		say(all, "the sandbox is shutting down", all->job.state == JOB_RUNS);
-		end(all);
+		file_job_observe_error(
+			all, "the sandbox is shutting down", all->job.state == JOB_RUNS);
+		file_job_end(all);
 	}
 }

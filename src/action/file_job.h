@@ -12,7 +12,7 @@ struct file_task {
 	 */
 	int (*work)(struct act *a, struct buf *kept);
 	/* In the server, before the answer, also if the client has disconnected. */
-	void (*kept)(struct str kept);
+	void (*on_result)(struct str kept);
 	/*
 	 * The task changes a file. It goes on if the client disconnects, and waits for an
 	 * earlier change of the same path.
@@ -28,6 +28,6 @@ int file_job_start(struct act *a, const struct file_task *t, struct str path) MU
 /* For struct action.abandon. */
 void file_job_abandon(struct act *a);
 /* Answers all waiting requests and kills their jobs; for shutting down. */
-void file_job_cut(void);
+void file_job_end_all(void);
 
 #endif

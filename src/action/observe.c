@@ -27,7 +27,7 @@ void observe_end(struct jw *w)
 	jw_end(w);
 }
 
-static void plain_error(struct act *a, struct str text)
+static void observe_put_error(struct act *a, struct str text)
 {
 	struct jw w;
 
@@ -55,7 +55,7 @@ void observe_error(struct act *a, struct str text)
 				.suffix = STR(""),
 			});
 	else
-		plain_error(a, text);
+		observe_put_error(a, text);
 }
 
 void observe_errorf(struct act *a, const char *fmt, ...)
@@ -75,7 +75,7 @@ void observe_errorf(struct act *a, const char *fmt, ...)
 }
 
 /* Writes both halves of content that is too long, and the notice between them. */
-static void put_content(struct jw *w, struct str content, bool whole)
+static void observe_put_content(struct jw *w, struct str content, bool whole)
 {
 	static const size_t half = RUN_CONTENT_CHARS / 2;
 	size_t chars = whole ? 0 : utf8_count(content);
@@ -92,7 +92,8 @@ static void put_content(struct jw *w, struct str content, bool whole)
 	jw_text_end(&t);
 }
 
-static void put_known(struct jw *w, const char *key, bool known, struct str value)
+static void observe_put_optional(
+	struct jw *w, const char *key, bool known, struct str value)
 {
 	jw_key(w, key);
 	if (known)
@@ -101,17 +102,17 @@ static void put_known(struct jw *w, const char *key, bool known, struct str valu
 		jw_null(w);
 }
 
-static void put_metadata(struct jw *w, const struct run_observation *o)
+static void observe_put_metadata(struct jw *w, const struct run_observation *o)
 {
 	jw_object(w);
 	jw_key(w, "exit_code");
 	jw_int(w, o->exit_code);
 	jw_key(w, "pid");
 	jw_int(w, o->pid);
-	put_known(w, "username", o->known, o->username);
-	put_known(w, "hostname", o->known, o->hostname);
-	put_known(w, "working_dir", o->known, o->working_dir);
-	put_known(w, "py_interpreter_path", o->known, o->python);
+	observe_put_optional(w, "username", o->known, o->username);
+	observe_put_optional(w, "hostname", o->known, o->hostname);
+	observe_put_optional(w, "working_dir", o->known, o->working_dir);
+	observe_put_optional(w, "py_interpreter_path", o->known, o->python);
 	jw_key(w, "prefix");
 	jw_str(w, o->prefix);
 	jw_key(w, "suffix");
@@ -137,13 +138,13 @@ void observe_run(struct buf *out, const struct run_observation *o)
 	jw_key(&w, "observation");
 	jw_cstr(&w, "run");
 	jw_key(&w, "content");
-	put_content(&w, o->content, o->hidden);
+	observe_put_content(&w, o->content, o->hidden);
 	jw_key(&w, "extras");
 	jw_object(&w);
 	jw_key(&w, "command");
 	jw_str(&w, o->command);
 	jw_key(&w, "metadata");
-	put_metadata(&w, o);
+	observe_put_metadata(&w, o);
 	jw_key(&w, "hidden");
 	jw_bool(&w, o->hidden);
 	jw_end(&w);
@@ -153,8 +154,8 @@ void observe_run(struct buf *out, const struct run_observation *o)
 }
 
 /* Begins the observation with the sentence that states what was done with the file. */
-static void begin_path(struct jw *w, struct act *a, const char *kind, const char *did,
-	struct str path, struct str content)
+static void observe_begin_path(struct jw *w, struct act *a, const char *kind,
+	const char *did, struct str path, struct str content)
 {
 	struct buf message = BUF_INIT(OBSERVATION_MAX);
 
@@ -165,7 +166,7 @@ static void begin_path(struct jw *w, struct act *a, const char *kind, const char
 	jw_str(w, path);
 }
 
-static void put_source(struct jw *w, const char *source)
+static void observe_put_source(struct jw *w, const char *source)
 {
 	jw_key(w, "impl_source");
 	jw_cstr(w, source);
@@ -175,8 +176,8 @@ void observe_read(struct act *a, struct str path, struct str content)
 {
 	struct jw w;
 
-	begin_path(&w, a, "read", "read", path, content);
-	put_source(&w, "default");
+	observe_begin_path(&w, a, "read", "read", path, content);
+	observe_put_source(&w, "default");
 	observe_end(&w);
 }
 
@@ -184,8 +185,8 @@ void observe_view(struct act *a, struct str path, struct str content)
 {
 	struct jw w;
 
-	begin_path(&w, a, "read", "read", path, content);
-	put_source(&w, "oh_aci");
+	observe_begin_path(&w, a, "read", "read", path, content);
+	observe_put_source(&w, "oh_aci");
 	observe_end(&w);
 }
 
@@ -193,7 +194,7 @@ void observe_write(struct act *a, struct str path)
 {
 	struct jw w;
 
-	begin_path(&w, a, "write", "wrote to", path, STR(""));
+	observe_begin_path(&w, a, "write", "wrote to", path, STR(""));
 	observe_end(&w);
 }
 
@@ -201,22 +202,22 @@ void observe_write(struct act *a, struct str path)
  * Backends of any version may start the drop-in. Versions before 0.28 fail on a member
  * "diff". is_static was added in 0.34.
  */
-static bool observe_may_diff(const struct box *box)
+static bool observe_has_diff(const struct box *box)
 {
-	return !box->config->drop_in || box->knows_static;
+	return !box->config->drop_in || box->is_static_known;
 }
 
 void observe_edit(struct act *a, const struct edit_observation *o)
 {
 	struct jw w;
 
-	begin_path(&w, a, "edit", "edited", o->path, o->content);
+	observe_begin_path(&w, a, "edit", "edited", o->path, o->content);
 	jw_key(&w, "prev_exist");
 	jw_bool(&w, false);
-	put_known(&w, "old_content", o->old_str.p != NULL, o->old_str);
-	put_known(&w, "new_content", o->new_str.p != NULL, o->new_str);
-	put_source(&w, "oh_aci");
-	if (observe_may_diff(a->box)) {
+	observe_put_optional(&w, "old_content", o->old_str.p != NULL, o->old_str);
+	observe_put_optional(&w, "new_content", o->new_str.p != NULL, o->new_str);
+	observe_put_source(&w, "oh_aci");
+	if (observe_has_diff(a->box)) {
 		jw_key(&w, "diff");
 		jw_str(&w, o->diff);
 	}

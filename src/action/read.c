@@ -14,7 +14,7 @@ struct reading {
 	struct line_range range;
 };
 
-static int work(struct act *a, struct buf *kept)
+static int act_read_run(struct act *a, struct buf *kept)
 {
 	struct buf content = BUF_INIT(FILE_CONTENT_MAX);
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
@@ -30,19 +30,19 @@ static int work(struct act *a, struct buf *kept)
 	return 0;
 }
 
-static int read_plain(struct act *a, struct str sent)
+static int act_read_start_file(struct act *a, struct str sent)
 {
-	static const struct file_task task = {.work = work};
+	static const struct file_task task = {.work = act_read_run};
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
 	struct reading *d = arena_alloc(a->arena, sizeof(*d));
 	int r;
 
 	if (!d)
 		return -ENOMEM;
-	if (!arg_cwd(a, sent, &d->cwd))
+	if (!session_parse_cwd(a, sent, &d->cwd))
 		return ACT_DONE;
-	d->range.start = arg_int(a, "start", 0);
-	d->range.end = arg_int(a, "end", -1);
+	d->range.start = act_arg_int(a, "start", 0);
+	d->range.end = act_arg_int(a, "end", -1);
 	a->work = d;
 	r = file_path_make(&d->path, d->cwd, sent, &why);
 	if (r < 0)
@@ -51,19 +51,19 @@ static int read_plain(struct act *a, struct str sent)
 	return r < 0 ? ACT_DONE : file_job_start(a, &task, STR(""));
 }
 
-static int start(struct act *a)
+static int act_read_start(struct act *a)
 {
 	struct str sent, source;
 
-	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0) {
+	if (act_arg_str(a, "path", str_make(NULL, 0), &sent) < 0) {
 		observe_error(
 			a, STR("The read action needs the argument \"path\", a string."));
 		return ACT_DONE;
 	}
-	if (arg_str(a, "impl_source", STR(""), &source) == 0 &&
+	if (act_arg_str(a, "impl_source", STR(""), &source) == 0 &&
 		str_eq(source, STR("oh_aci")))
 		return edit_view_start(a, sent);
-	return read_plain(a, sent);
+	return act_read_start_file(a, sent);
 }
 
 static const struct arg args[] = {
@@ -79,6 +79,6 @@ static const struct arg args[] = {
 const struct action action_read = {
 	.name = "read",
 	.args = args,
-	.start = start,
+	.start = act_read_start,
 	.abandon = file_job_abandon,
 };

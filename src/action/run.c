@@ -13,23 +13,23 @@
 
 static const char blanks[] = " \t\r\n\v\f";
 
-static enum run_kind kind_of(struct str command, bool is_input)
+static enum run_kind act_run_get_kind(struct str command, bool is_input)
 {
 	struct split_pieces pieces;
 
 	if (command.n == 0)
 		return RUN_POLL;
-	if (run_key(command))
+	if (run_parse_key(command))
 		return is_input ? RUN_INPUT_KEY : RUN_KEY;
-	if (split_command(command, &pieces) == SPLIT_SEVERAL)
-		return is_input ? RUN_INPUT_SEVERAL : RUN_SEVERAL;
+	if (split_command(command, &pieces) == SPLIT_MULTIPLE)
+		return is_input ? RUN_INPUT_LIST : RUN_COMMAND_LIST;
 	return is_input ? RUN_INPUT : RUN_COMMAND;
 }
 
 /* The command as given. False, and an error observed, if no shell could take it. */
-static bool get_command(struct act *a, struct str *given)
+static bool act_run_read_command(struct act *a, struct str *given)
 {
-	if (arg_str(a, "command", str_make(NULL, 0), given) < 0) {
+	if (act_arg_str(a, "command", str_make(NULL, 0), given) < 0) {
 		observe_error(a,
 			STR("The run action needs the argument \"command\", a string."));
 		return false;
@@ -43,7 +43,7 @@ static bool get_command(struct act *a, struct str *given)
 }
 
 /* There is no such session, and none can be made before another one has ended. */
-static int no_session(struct act *a, int err)
+static int act_run_refuse_session(struct act *a, int err)
 {
 	static const char way_out[] = "Use one of them (GET /v1/sessions lists them), "
 				      "or end one (DELETE /v1/sessions/NAME).";
@@ -59,7 +59,7 @@ static int no_session(struct act *a, int err)
 	return ACT_DONE;
 }
 
-static struct run *run_new(struct act *a, struct str given)
+static struct run *act_run_new(struct act *a, struct str given)
 {
 	struct str command = str_trim(given, blanks);
 	struct run *r = arena_alloc(a->arena, sizeof(*r));
@@ -70,28 +70,29 @@ static struct run *run_new(struct act *a, struct str given)
 			.command = command,
 			.input = str_make(
 				given.p, (size_t)(command.p - given.p) + command.n),
-			.kind = kind_of(command, arg_bool(a, "is_input", false)),
-			.blocking = arg_bool(a, "blocking", false),
+			.kind = act_run_get_kind(
+				command, act_arg_bool(a, "is_input", false)),
+			.blocking = act_arg_bool(a, "blocking", false),
 			.before = BUF_INIT(RUN_OUTPUT_MAX),
 		};
 	return r;
 }
 
-static int start_in_session(struct act *a, struct str given)
+static int act_run_start_session(struct act *a, struct str given)
 {
 	struct session *s;
 	struct str name;
 	struct run *r;
 	int err;
 
-	if (!arg_session(a, &name))
+	if (!session_parse_arg(a, &name))
 		return ACT_DONE;
-	r = run_new(a, given);
+	r = act_run_new(a, given);
 	if (!r)
 		return -ENOMEM;
 	err = session_get(a->box, name, &s);
 	if (err < 0)
-		return no_session(a, err);
+		return act_run_refuse_session(a, err);
 	a->state = r;
 	if (session_run(s, r) == 0)
 		return ACT_WAIT;
@@ -100,39 +101,39 @@ static int start_in_session(struct act *a, struct str given)
 	return ACT_DONE;
 }
 
-static int start(struct act *a)
+static int act_run_start(struct act *a)
 {
 	struct str given;
 
-	if (!get_command(a, &given))
+	if (!act_run_read_command(a, &given))
 		return ACT_DONE;
 	if (json_type(json_get(a->args, "is_static")) != JSON_ABSENT)
-		a->box->knows_static = true;
-	if (arg_bool(a, "is_static", false))
+		a->box->is_static_known = true;
+	if (act_arg_bool(a, "is_static", false))
 		return run_static_start(a, str_trim(given, blanks));
-	return start_in_session(a, given);
+	return act_run_start_session(a, given);
 }
 
-static int stop(struct act *a, enum act_stop how)
+static int act_run_stop(struct act *a, enum act_stop how)
 {
 	return a->state ? session_stop(a->state, how) : ERR_CLOSED;
 }
 
-static bool late(struct act *a)
+static bool act_run_is_late(struct act *a)
 {
-	return !arg_bool(a, "is_static", false);
+	return !act_arg_bool(a, "is_static", false);
 }
 
-static int resume(struct act *a)
+static int act_run_resume(struct act *a)
 {
 	struct str given, name;
 	struct session *s;
 	struct run *r;
 
-	if (!get_command(a, &given) || !arg_session(a, &name))
+	if (!act_run_read_command(a, &given) || !session_parse_arg(a, &name))
 		return ERR_CLOSED;
 	s = session_find(a->box, name);
-	r = s ? run_new(a, given) : NULL;
+	r = s ? act_run_new(a, given) : NULL;
 	if (!r)
 		return ERR_CLOSED;
 	a->state = r;
@@ -142,13 +143,13 @@ static int resume(struct act *a)
 	return ERR_CLOSED;
 }
 
-static void abandon(struct act *a)
+static void act_run_abandon(struct act *a)
 {
 	if (a->state)
 		session_abandon(a->state);
 }
 
-static void cancel(struct act *a)
+static void act_run_cancel(struct act *a)
 {
 	if (a->state)
 		session_cancel(a->state);
@@ -179,10 +180,10 @@ static const struct arg args[] = {
 const struct action action_run = {
 	.name = "run",
 	.args = args,
-	.start = start,
-	.abandon = abandon,
-	.cancel = cancel,
-	.stop = stop,
-	.late = late,
-	.resume = resume,
+	.start = act_run_start,
+	.abandon = act_run_abandon,
+	.cancel = act_run_cancel,
+	.stop = act_run_stop,
+	.late = act_run_is_late,
+	.resume = act_run_resume,
 };

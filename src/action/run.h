@@ -5,13 +5,13 @@
 #include "action/act.h"
 
 enum run_kind {
-	RUN_POLL,          /* an empty command */
-	RUN_KEY,           /* "C-x" for the program that reads the terminal */
-	RUN_INPUT_KEY,     /* the same with is_input */
-	RUN_INPUT,         /* text for the running program */
-	RUN_COMMAND,       /* text for the shell */
-	RUN_SEVERAL,       /* several commands, which are refused... */
-	RUN_INPUT_SEVERAL, /* ...as input too */
+	RUN_POLL,         /* an empty command */
+	RUN_KEY,          /* "C-x" for the program that reads the terminal */
+	RUN_INPUT_KEY,    /* the same with is_input */
+	RUN_INPUT,        /* text for the running program */
+	RUN_COMMAND,      /* text for the shell */
+	RUN_COMMAND_LIST, /* several commands, which are refused... */
+	RUN_INPUT_LIST,   /* ...as input too */
 	RUN_KINDS
 };
 

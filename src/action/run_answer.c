@@ -7,13 +7,14 @@
 #include "limits.h"
 
 /* The output not reported so far, after the output of an earlier command. */
-static struct str report(const struct run_answer *r, struct buf *text, size_t *kept)
+static struct str run_answer_read_report(
+	const struct run_answer *r, struct buf *text, size_t *kept)
 {
 	struct str content;
 
 	if (shell_report(r->shell, text, kept) < 0)
 		log_warn("run: out of memory, a part of the output is left out");
-	content = run_strip(buf_view(text));
+	content = run_strip_blanks(buf_view(text));
 	if (!r->before || !r->before->n)
 		return content;
 	buf_str(r->before, content);
@@ -21,8 +22,8 @@ static struct str report(const struct run_answer *r, struct buf *text, size_t *k
 }
 
 /* reports: the number of earlier answers about this command. */
-static void put_prefix(struct buf *out, const struct run_answer *r, bool previous,
-	unsigned reports, size_t kept)
+static void run_answer_put_prefix(struct buf *out, const struct run_answer *r,
+	bool previous, unsigned reports, size_t kept)
 {
 	if (previous || (r->before && r->before->n))
 		buf_puts(out, RUN_OUTPUT_OF_PREVIOUS);
@@ -31,10 +32,10 @@ static void put_prefix(struct buf *out, const struct run_answer *r, bool previou
 }
 
 /* The suffix, followed once by the notice that there is no terminal. */
-static struct str whole_suffix(
+static struct str run_answer_make_suffix(
 	const struct run_answer *r, struct str suffix, struct buf *room)
 {
-	int err = r->once ? 0 : shell_tell_no_terminal(r->shell);
+	int err = r->is_static ? 0 : shell_report_no_terminal(r->shell);
 
 	if (err == 0)
 		return suffix;
@@ -52,13 +53,14 @@ void run_answer_finished(const struct run_answer *r)
 	unsigned reports = shell_reports(r->shell);
 	const struct box *box = r->act->box;
 	size_t kept = 0;
-	struct str content = report(r, &text, &kept);
-	struct shell_result res = shell_take(r->shell);
+	struct str content = run_answer_read_report(r, &text, &kept);
+	struct shell_result res = shell_take_result(r->shell);
 
-	if (r->once)
+	if (r->is_static)
 		res.note = NULL;
-	run_suffix_finished(&suffix, &res, r->once ? '\0' : run_key(r->command));
-	put_prefix(&prefix, r, false, reports, kept);
+	run_suffix_finished(
+		&suffix, &res, r->is_static ? '\0' : run_parse_key(r->command));
+	run_answer_put_prefix(&prefix, r, false, reports, kept);
 	observe_run(r->act->out,
 		&(struct run_observation){
 			.command = r->command,
@@ -72,7 +74,7 @@ void run_answer_finished(const struct run_answer *r)
 			.working_dir = shell_cwd(r->shell),
 			.python = shell_python(r->shell),
 			.prefix = buf_view(&prefix),
-			.suffix = whole_suffix(r, buf_view(&suffix), &noted),
+			.suffix = run_answer_make_suffix(r, buf_view(&suffix), &noted),
 		});
 	buf_free(&text);
 	buf_free(&prefix);
@@ -87,9 +89,9 @@ void run_answer_running(const struct run_answer *r, bool refused, struct str suf
 	struct buf noted = BUF_INIT(OBSERVATION_MAX);
 	unsigned reports = shell_reports(r->shell);
 	size_t kept = 0;
-	struct str content = report(r, &text, &kept);
+	struct str content = run_answer_read_report(r, &text, &kept);
 
-	put_prefix(&prefix, r, refused || reports, reports, kept);
+	run_answer_put_prefix(&prefix, r, refused || reports, reports, kept);
 	observe_run(r->act->out,
 		&(struct run_observation){
 			.command = r->command,
@@ -98,14 +100,14 @@ void run_answer_running(const struct run_answer *r, bool refused, struct str suf
 			.exit_code = -1,
 			.pid = -1,
 			.prefix = buf_view(&prefix),
-			.suffix = whole_suffix(r, suffix, &noted),
+			.suffix = run_answer_make_suffix(r, suffix, &noted),
 		});
 	buf_free(&text);
 	buf_free(&prefix);
 	buf_free(&noted);
 }
 
-void run_answer_words(
+void run_answer_text(
 	struct act *a, struct str command, struct str content, struct str suffix)
 {
 	observe_run(a->out,

@@ -11,7 +11,7 @@ struct run_answer {
 	struct str command; /* as it was sent */
 	struct buf *before; /* output of an earlier command, shown first; or NULL */
 	bool hidden;
-	bool once; /* the shell ends with the command: no advice about a next command */
+	bool is_static; /* the shell ends with the command: no advice follows */
 };
 
 /* DONE: takes the result and observes it, with the output not reported so far. */
@@ -22,7 +22,7 @@ void run_answer_finished(const struct run_answer *r);
  */
 void run_answer_running(const struct run_answer *r, bool refused, struct str suffix);
 /* Nothing was run and nothing is reported: the text is the content or the suffix. */
-void run_answer_words(
+void run_answer_text(
 	struct act *a, struct str command, struct str content, struct str suffix);
 
 #endif

@@ -20,7 +20,7 @@
 enum static_state {
 	STATIC_RUN,
 	STATIC_ENDING, /* its processes are being ended */
-	STATIC_OVER,   /* waits to be freed; callbacks of the shell find act NULL */
+	STATIC_ENDED,  /* waits to be freed; callbacks of the shell find act NULL */
 };
 
 struct static_run {
@@ -44,7 +44,7 @@ static struct static_run *runs;
 /* The shell never outlives this process, so init keeps nothing for it. */
 static struct store no_store = {.sock = -1};
 
-static void reap(struct later *l)
+static void run_static_free(struct later *l)
 {
 	struct static_run *r = container_of(l, struct static_run, later);
 
@@ -53,7 +53,7 @@ static void reap(struct later *l)
 	free(r);
 }
 
-static void unlink_run(struct static_run *r)
+static void run_static_unlink(struct static_run *r)
 {
 	struct static_run **at = &runs;
 
@@ -62,25 +62,25 @@ static void unlink_run(struct static_run *r)
 	*at = r->next;
 }
 
-static void enter(struct static_run *r, enum static_state to)
+static void run_static_set_state(struct static_run *r, enum static_state to)
 {
 	assert(to > r->state);
 	r->state = to;
 	timer_cancel(r->loop, &r->no_change);
 	timer_cancel(r->loop, &r->hard);
 	timer_cancel(r->loop, &r->look);
-	if (to != STATIC_OVER)
+	if (to != STATIC_ENDED)
 		return;
-	unlink_run(r);
-	loop_free_later(r->loop, &r->later, reap);
+	run_static_unlink(r);
+	loop_defer_free(r->loop, &r->later, run_static_free);
 }
 
 /* The observation is written, or the client has disconnected. */
-static void finish(struct static_run *r)
+static void run_static_finish(struct static_run *r)
 {
 	struct act *a = r->act;
 
-	enter(r, STATIC_OVER);
+	run_static_set_state(r, STATIC_ENDED);
 	if (!a)
 		return;
 	r->act = NULL;
@@ -88,79 +88,80 @@ static void finish(struct static_run *r)
 	a->done(a);
 }
 
-static struct run_answer answer_of(const struct static_run *r)
+static struct run_answer run_static_make_answer(const struct static_run *r)
 {
 	return (struct run_answer){
 		.act = r->act,
 		.shell = r->shell,
 		.command = r->command,
 		.hidden = r->act->hidden,
-		.once = true,
+		.is_static = true,
 	};
 }
 
-static void answer_ended(struct static_run *r)
+static void run_static_answer_end(struct static_run *r)
 {
 	struct run_answer answer;
 
 	if (r->act) {
-		answer = answer_of(r);
+		answer = run_static_make_answer(r);
 		run_answer_running(&answer, false, buf_view(&r->why));
 	}
-	finish(r);
+	run_static_finish(r);
 }
 
-static void ended(void *arg, const struct tree *report)
+static void run_static_on_ended(void *arg, const struct tree *report)
 {
 	struct static_run *r = arg;
 
 	run_suffix_killed(&r->why, report);
-	answer_ended(r);
+	run_static_answer_end(r);
 }
 
 /* Ends the run; the text in r->why begins the suffix. */
-static void end(struct static_run *r)
+static void run_static_end(struct static_run *r)
 {
-	enter(r, STATIC_ENDING);
-	if (shell_end(r->shell, NULL, ended, r) == 0)
+	run_static_set_state(r, STATIC_ENDING);
+	if (shell_end(r->shell, NULL, run_static_on_ended, r) == 0)
 		return;
 	/* The shell, and all processes started from it, are killed when it is freed. */
 	log_warn("static run: out of memory, it is killed at once");
-	answer_ended(r);
+	run_static_answer_end(r);
 }
 
-static void on_no_change(struct timer *t)
+static void run_static_on_no_change(struct timer *t)
 {
 	struct static_run *r = container_of(t, struct static_run, no_change);
 
 	run_suffix_no_change(&r->why, r->act->box->config->no_change_s);
-	end(r);
+	run_static_end(r);
 }
 
-static void on_hard(struct timer *t)
+static void run_static_on_timeout(struct timer *t)
 {
 	struct static_run *r = container_of(t, struct static_run, hard);
 
 	run_suffix_timed_out(&r->why, r->act->timeout);
-	end(r);
+	run_static_end(r);
 }
 
-static void fail(struct static_run *r, int err, const char *why)
+static void run_static_fail(struct static_run *r, int err, const char *why)
 {
 	observe_errorf(r->act, "ERROR: The static command could not be started: %s (%s).",
 		why, err_text(err));
-	finish(r);
+	run_static_finish(r);
 }
 
-static void arm_no_change(struct static_run *r)
+static void run_static_arm_no_change(struct static_run *r)
 {
 	uint64_t ms = r->act->box->config->no_change_s * 1000ull;
 
-	if (!r->blocking && timer_set(r->loop, &r->no_change, ms, on_no_change) < 0)
+	if (!r->blocking &&
+		timer_set(r->loop, &r->no_change, ms, run_static_on_no_change) < 0)
 		log_warn("static run: out of memory for a deadline");
 }
 
-static void shell_ready(void *arg, int err, const char *why)
+static void run_static_on_ready(void *arg, int err, const char *why)
 {
 	struct static_run *r = arg;
 
@@ -172,10 +173,10 @@ static void shell_ready(void *arg, int err, const char *why)
 			r->shell, r->command.n ? r->command : STR(":"), STR(""));
 	}
 	if (err < 0)
-		fail(r, err, why);
+		run_static_fail(r, err, why);
 }
 
-static void shell_printed(void *arg, struct str bytes, uint64_t to)
+static void run_static_on_bytes(void *arg, struct str bytes, uint64_t to)
 {
 	struct static_run *r = arg;
 
@@ -183,33 +184,33 @@ static void shell_printed(void *arg, struct str bytes, uint64_t to)
 		r->act->printed(r->act, bytes, to);
 }
 
-static void shell_output(void *arg)
+static void run_static_on_output(void *arg)
 {
 	struct static_run *r = arg;
 
 	if (r->state == STATIC_RUN)
-		arm_no_change(r);
+		run_static_arm_no_change(r);
 }
 
-static void shell_done(void *arg)
+static void run_static_on_done(void *arg)
 {
 	struct static_run *r = arg;
 	struct run_answer answer;
 
 	if (r->state != STATIC_RUN)
 		return;
-	answer = answer_of(r);
+	answer = run_static_make_answer(r);
 	run_answer_finished(&answer);
-	finish(r);
+	run_static_finish(r);
 }
 
-static int make_shell(struct static_run *r, struct box *box)
+static int run_static_make_shell(struct static_run *r, struct box *box)
 {
 	static const struct shell_ops ops = {
-		.printed = shell_printed,
-		.ready = shell_ready,
-		.output = shell_output,
-		.done = shell_done,
+		.printed = run_static_on_bytes,
+		.ready = run_static_on_ready,
+		.output = run_static_on_output,
+		.done = run_static_on_done,
 	};
 	struct shell_setup setup = *box->shell_setup;
 	int err;
@@ -223,23 +224,23 @@ static int make_shell(struct static_run *r, struct box *box)
 	return r->shell ? 0 : err;
 }
 
-static void on_look(struct timer *t)
+static void run_static_on_check(struct timer *t)
 {
 	struct static_run *r = container_of(t, struct static_run, look);
 
 	/* No later request can fetch the answer. */
-	if (r->act->left && r->act->left(r->act)) {
-		end(r);
+	if (r->act->is_disconnected && r->act->is_disconnected(r->act)) {
+		run_static_end(r);
 		return;
 	}
-	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, on_look) < 0)
+	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, run_static_on_check) < 0)
 		log_warn("static run: out of memory for a deadline");
 }
 
 /* False, and an error observed, if the argument is not the name of a directory. */
-static bool get_cwd(struct act *a, struct str *cwd)
+static bool run_static_read_cwd(struct act *a, struct str *cwd)
 {
-	if (arg_str(a, "cwd", STR(""), cwd) == 0 && cwd->n < SHELL_CWD_MAX &&
+	if (act_arg_str(a, "cwd", STR(""), cwd) == 0 && cwd->n < SHELL_CWD_MAX &&
 		(cwd->n == 0 || cwd->p[0] == '/') && str_find_byte(*cwd, '\0') == cwd->n)
 		return true;
 	observe_error(a,
@@ -248,7 +249,7 @@ static bool get_cwd(struct act *a, struct str *cwd)
 	return false;
 }
 
-static struct static_run *static_run_new(
+static struct static_run *run_static_new(
 	struct act *a, struct str command, struct str cwd)
 {
 	struct static_run *r = calloc(1, sizeof(*r));
@@ -258,10 +259,10 @@ static struct static_run *static_run_new(
 	buf_init(&r->why, RUN_WORDS_MAX);
 	r->loop = a->box->loop;
 	r->command = command;
-	r->blocking = arg_bool(a, "blocking", false);
+	r->blocking = act_arg_bool(a, "blocking", false);
 	if (cwd.n)
 		memcpy(r->cwd, cwd.p, cwd.n);
-	if (make_shell(r, a->box) < 0) {
+	if (run_static_make_shell(r, a->box) < 0) {
 		free(r);
 		return NULL;
 	}
@@ -271,7 +272,7 @@ static struct static_run *static_run_new(
 	return r;
 }
 
-static void abandon(struct act *a)
+static void run_static_abandon(struct act *a)
 {
 	struct static_run *r = a->state;
 
@@ -279,10 +280,10 @@ static void abandon(struct act *a)
 		return;
 	r->act = NULL;
 	if (r->state == STATIC_RUN)
-		end(r);
+		run_static_end(r);
 }
 
-static int stop(struct act *a, enum act_stop how)
+static int run_static_stop(struct act *a, enum act_stop how)
 {
 	struct static_run *r = a->state;
 
@@ -291,18 +292,18 @@ static int stop(struct act *a, enum act_stop how)
 	if (how == ACT_STOP_INT && shell_state(r->shell) == SHELL_RUNNING)
 		return shell_key(r->shell, 'c');
 	buf_puts(&r->why, "\n[The command was cancelled.]");
-	end(r);
+	run_static_end(r);
 	return 0;
 }
 
 /* The action that a->action is set to when a run is static. */
 static const struct action action_run_static = {
 	.name = "run",
-	.abandon = abandon,
-	.stop = stop,
+	.abandon = run_static_abandon,
+	.stop = run_static_stop,
 };
 
-static size_t running(void)
+static size_t run_static_count(void)
 {
 	size_t n = 0;
 
@@ -317,30 +318,30 @@ int run_static_start(struct act *a, struct str command)
 	struct str cwd;
 	uint64_t ms = act_timeout_ms(a);
 
-	if (running() >= STATIC_RUNS_MAX) {
+	if (run_static_count() >= STATIC_RUNS_MAX) {
 		observe_error(a, STR("Too many static commands are running."));
 		return ACT_DONE;
 	}
-	if (!get_cwd(a, &cwd))
+	if (!run_static_read_cwd(a, &cwd))
 		return ACT_DONE;
-	r = static_run_new(a, command, cwd);
+	r = run_static_new(a, command, cwd);
 	if (!r)
 		return -ENOMEM;
 	a->action = &action_run_static;
 	a->state = r;
-	arm_no_change(r);
-	if (ms && timer_set(r->loop, &r->hard, ms, on_hard) < 0)
+	run_static_arm_no_change(r);
+	if (ms && timer_set(r->loop, &r->hard, ms, run_static_on_timeout) < 0)
 		log_warn("static run: out of memory for a deadline");
-	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, on_look) < 0)
+	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, run_static_on_check) < 0)
 		log_warn("static run: out of memory for a deadline");
 	shell_start(r->shell);
 	return ACT_WAIT;
 }
 
-void run_static_cut(void)
+void run_static_end_all(void)
 {
 	while (runs) {
 		buf_puts(&runs->why, "\n[The sandbox is shutting down.]");
-		answer_ended(runs);
+		run_static_answer_end(runs);
 	}
 }

@@ -12,7 +12,7 @@
 	"command, " \
 	"or use the timeout parameter in execute_bash for future commands.]"
 
-struct str run_strip(struct str text)
+struct str run_strip_blanks(struct str text)
 {
 	static const char blanks[] = " \t\r\n\v\f";
 	size_t line = 0;
@@ -27,7 +27,7 @@ struct str run_strip(struct str text)
 	return text;
 }
 
-char run_key(struct str command)
+char run_parse_key(struct str command)
 {
 	bool is = command.n == 3 && str_starts(command, STR("C-")) && command.p[2] > ' ';
 
@@ -82,7 +82,7 @@ void run_suffix_timed_out(struct buf *out, double seconds)
 {
 	char text[FLOAT_TEXT];
 
-	float_text(seconds, text);
+	float_format(seconds, text);
 	buf_fmt(out, "\n[The command timed out after %s seconds. ", text);
 	buf_puts(out, WHAT_NOW);
 }
@@ -103,7 +103,7 @@ void run_suffix_refused(struct buf *out, struct str command)
  * "cat (pid 7: Operation not permitted)". Bytes of the name that are not printable become
  * '?'.
  */
-static void put_left(struct buf *out, const struct tree_left *left)
+static void run_text_put_survivor(struct buf *out, const struct tree_survivor *left)
 {
 	for (const char *p = left->name; *p; p++)
 		buf_putc(out, *p > ' ' && *p < 0x7f ? *p : '?');
@@ -118,9 +118,9 @@ void run_suffix_killed(struct buf *out, const struct tree *report)
 		report->killed, report->killed == 1 ? "process was" : "processes were");
 	if (report->blind)
 		buf_puts(out, " Without /proc others cannot be found.");
-	for (size_t i = 0; i < report->left_n; i++) {
+	for (size_t i = 0; i < report->survivors_n; i++) {
 		buf_puts(out, i ? ", " : " Could not be killed: ");
-		put_left(out, &report->left[i]);
+		run_text_put_survivor(out, &report->survivors[i]);
 	}
 	buf_putc(out, ']');
 }
@@ -135,7 +135,7 @@ void run_suffix_no_terminal(struct buf *out, int err)
 		err_text(err));
 }
 
-void run_words_no_key(struct buf *out, char key, int err)
+void run_put_key_error(struct buf *out, char key, int err)
 {
 	buf_fmt(out,
 		"ERROR: C-%c was not sent: there is no terminal (/dev/ptmx: %s), and "

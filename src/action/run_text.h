@@ -13,10 +13,10 @@
 /*
  * Strips empty lines before and blanks behind the output; leading blanks may be output.
  */
-struct str run_strip(struct str text);
+struct str run_strip_blanks(struct str text);
 
 /* The key of a command such as "C-c", or 0 if it is none. */
-char run_key(struct str command);
+char run_parse_key(struct str command);
 
 /* Suffixes; each is appended to out. key is 0, or the key that was sent. */
 void run_suffix_finished(struct buf *out, const struct shell_result *r, char key);
@@ -30,7 +30,7 @@ void run_suffix_killed(struct buf *out, const struct tree *report);
 /* There is no terminal, for the reason err; states the consequences for commands. */
 void run_suffix_no_terminal(struct buf *out, int err);
 /* Without a terminal: why key was not sent, and what to do instead. */
-void run_words_no_key(struct buf *out, char key, int err);
+void run_put_key_error(struct buf *out, char key, int err);
 /* The prefix where older lines were dropped. */
 void run_prefix_truncated(struct buf *out, size_t kept);
 

@@ -17,9 +17,9 @@ static const char note_cancelled[] =
 	"The command was cancelled and its shell was ended. The next command gets a new "
 	"one in the same directory.";
 
-static void on_turn(struct timer *t);
+static void session_on_turn(struct timer *t);
 
-static void timers_off(struct session *s, struct run *r)
+static void session_cancel_timers(struct session *s, struct run *r)
 {
 	timer_cancel(s->box->loop, &r->no_change);
 	timer_cancel(s->box->loop, &r->hard);
@@ -35,17 +35,17 @@ void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
  * The next queued request is started from the loop rather than from here, because it may
  * be finished at once, too.
  */
-static void arm_turn(struct session *s)
+static void session_arm_turn(struct session *s)
 {
 	if (s->queue)
-		session_arm(s, &s->turn, 0, on_turn);
+		session_arm(s, &s->turn, 0, session_on_turn);
 }
 
-static void answered(struct session *s, struct run *r)
+static void session_send_answer(struct session *s, struct run *r)
 {
 	struct act *a = r->act;
 
-	timers_off(s, r);
+	session_cancel_timers(s, r);
 	buf_free(&r->before);
 	a->state = NULL;
 	a->done(a);
@@ -54,11 +54,11 @@ static void answered(struct session *s, struct run *r)
 void session_finish(struct session *s, struct run *r)
 {
 	s->current = NULL;
-	arm_turn(s);
-	answered(s, r);
+	session_arm_turn(s);
+	session_send_answer(s, r);
 }
 
-static void begin(struct session *s, struct run *r)
+static void session_begin_run(struct session *s, struct run *r)
 {
 	/* A client that sends a new request has the last answer or does not need it. */
 	shell_confirm(s->shell);
@@ -67,28 +67,28 @@ static void begin(struct session *s, struct run *r)
 }
 
 /* No request gets the shell while this is true. */
-static bool is_closed(const struct session *s)
+static bool session_is_blocked(const struct session *s)
 {
 	return session_is_ending(s) || shell_is_restoring(s->shell);
 }
 
-static void take_turns(struct session *s)
+static void session_run_queue(struct session *s)
 {
-	while (!is_closed(s) && !s->current && s->queue) {
+	while (!session_is_blocked(s) && !s->current && s->queue) {
 		struct run *r = s->queue;
 
 		s->queue = r->next;
-		begin(s, r);
+		session_begin_run(s, r);
 	}
 }
 
-static void on_turn(struct timer *t)
+static void session_on_turn(struct timer *t)
 {
-	take_turns(container_of(t, struct session, turn));
+	session_run_queue(container_of(t, struct session, turn));
 }
 
 /* The end of the queue; *n is its length. */
-static struct run **queue_end(struct session *s, size_t *n)
+static struct run **session_find_queue_end(struct session *s, size_t *n)
 {
 	struct run **at = &s->queue;
 
@@ -100,28 +100,28 @@ static struct run **queue_end(struct session *s, size_t *n)
 int session_run(struct session *s, struct run *r)
 {
 	size_t waiting;
-	struct run **end = queue_end(s, &waiting);
+	struct run **end = session_find_queue_end(s, &waiting);
 
 	if (waiting >= RUN_QUEUE_MAX)
 		return ERR_LIMIT;
 	r->session = s;
 	/* A client that has disconnected must not hold the shell until its deadline. */
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
-		(run_has_left(s->current) || run_is_alone(s->current)))
-		session_dismiss(s, s->current);
-	if (s->current || s->queue || is_closed(s)) {
+		(run_is_disconnected(s->current) || run_is_detached(s->current)))
+		session_answer_closed(s, s->current);
+	if (s->current || s->queue || session_is_blocked(s)) {
 		*end = r;
-		arm_turn(s);
+		session_arm_turn(s);
 	} else {
-		begin(s, r);
+		session_begin_run(s, r);
 	}
 	return 0;
 }
 
 /* Reports the output of the command that was not reported before the crash. */
-static void catch_up(struct session *s, struct act *a)
+static void session_replay_output(struct session *s, struct act *a)
 {
-	uint64_t at = a->printed_before ? a->source : shell_begun(s->shell);
+	uint64_t at = a->printed_before ? a->source : shell_get_command_start(s->shell);
 	struct buf bytes = BUF_INIT(SESSION_PART_MAX);
 	struct shell_part part;
 
@@ -143,7 +143,7 @@ int session_resume(struct session *s, struct run *r)
 	/* Its command was submitted already. */
 	r->kind = RUN_POLL;
 	s->current = r;
-	catch_up(s, r->act);
+	session_replay_output(s, r->act);
 	if (!shell_is_restoring(s->shell))
 		session_handle(s, r);
 	return 0;
@@ -154,11 +154,11 @@ void session_abandon(struct run *r)
 	struct session *s = r->session;
 	struct run **at = &s->queue;
 
-	timers_off(s, r);
+	session_cancel_timers(s, r);
 	buf_free(&r->before);
 	if (s->current == r) {
 		s->current = NULL;
-		arm_turn(s);
+		session_arm_turn(s);
 		return;
 	}
 	while (*at && *at != r)
@@ -178,10 +178,10 @@ void session_cancel(struct run *r)
 }
 
 /* The next request gets a fresh shell. */
-static void on_stopped(void *arg, const struct tree *report)
+static void session_on_stopped(void *arg, const struct tree *report)
 {
 	(void)report;
-	arm_turn(arg);
+	session_arm_turn(arg);
 }
 
 int session_stop(struct run *r, enum act_stop how)
@@ -192,7 +192,7 @@ int session_stop(struct run *r, enum act_stop how)
 	if (s->current != r || shell_state(s->shell) != SHELL_RUNNING)
 		return ERR_CLOSED;
 	if (how == ACT_STOP_KILL) {
-		err = shell_end(s->shell, note_cancelled, on_stopped, s);
+		err = shell_end(s->shell, note_cancelled, session_on_stopped, s);
 		return err == -EALREADY ? 0 : err;
 	}
 	/* A shell that receives the interrupt does not run the commands that follow. */
@@ -203,20 +203,20 @@ int session_stop(struct run *r, enum act_stop how)
 }
 
 /* Refuses all queued requests; they do not get their turn. */
-static void send_away(struct session *s, const char *why)
+static void session_refuse_queue(struct session *s, const char *why)
 {
 	while (s->queue) {
 		struct run *r = s->queue;
 
 		s->queue = r->next;
 		observe_errorf(r->act, "ERROR: The command was not run: %s.", why);
-		answered(s, r);
+		session_send_answer(s, r);
 	}
 }
 
-void session_cut(struct session *s)
+void session_shut_down(struct session *s)
 {
-	send_away(s, "the sandbox is shutting down");
+	session_refuse_queue(s, "the sandbox is shutting down");
 	/* If a request waits, output printed before a crash belongs to its answer. */
 	if (s->current)
 		shell_restore_now(s->shell);
@@ -228,14 +228,14 @@ void session_cut(struct session *s)
 /* --- End of all processes in the session --------------------------------------- */
 
 /* No process, no request and no queue is left. The default session is never deleted. */
-static bool is_over(const struct session *s)
+static bool session_is_unused(const struct session *s)
 {
 	return s != s->box->session && !s->current && !s->queue &&
 		shell_pid(s->shell) == 0;
 }
 
 /* The session is deleted before the callback, so that the callback does not find it. */
-static void on_ended(void *arg, const struct tree *report)
+static void session_on_ended(void *arg, const struct tree *report)
 {
 	struct session *s = arg;
 	session_ended_fn *ended = s->ended;
@@ -243,24 +243,24 @@ static void on_ended(void *arg, const struct tree *report)
 	struct tree copy = *report;
 
 	s->ended = NULL;
-	if (is_over(s))
+	if (session_is_unused(s))
 		session_del(s);
 	else
-		arm_turn(s);
+		session_arm_turn(s);
 	if (ended)
 		ended(ended_arg, &copy);
 }
 
 int session_end(struct session *s, session_ended_fn *ended, void *arg)
 {
-	int r = shell_end(s->shell, note_ended, on_ended, s);
+	int r = shell_end(s->shell, note_ended, session_on_ended, s);
 
 	if (r < 0)
 		return r;
 	s->ended = ended;
 	s->ended_arg = arg;
 	/* A request queued before the end does not want a fresh shell. */
-	send_away(s, "its session was ended before it was its turn");
+	session_refuse_queue(s, "its session was ended before it was its turn");
 	return 0;
 }
 
@@ -276,7 +276,7 @@ bool session_is_ending(const struct session *s)
 
 /* --- Events of the shell -------------------------------------------------------- */
 
-static void tell_ready(struct session *s, int err, const char *why)
+static void session_notify_ready(struct session *s, int err, const char *why)
 {
 	session_ready_fn *ready = s->ready;
 
@@ -285,15 +285,15 @@ static void tell_ready(struct session *s, int err, const char *why)
 		ready(s->ready_arg, err, why);
 }
 
-static void shell_ready(void *arg, int err, const char *why)
+static void session_on_ready(void *arg, int err, const char *why)
 {
 	struct session *s = arg;
 	bool waits = s->current;
 
 	/* A request that arrives during the callback is handled already. */
-	tell_ready(s, err, why);
+	session_notify_ready(s, err, why);
 	if (!waits) {
-		arm_turn(s);
+		session_arm_turn(s);
 		return;
 	}
 	if (err == 0) {
@@ -305,7 +305,7 @@ static void shell_ready(void *arg, int err, const char *why)
 	session_finish(s, s->current);
 }
 
-static void shell_printed(void *arg, struct str bytes, uint64_t to)
+static void session_on_bytes(void *arg, struct str bytes, uint64_t to)
 {
 	struct session *s = arg;
 	struct act *a = s->current ? s->current->act : NULL;
@@ -314,27 +314,27 @@ static void shell_printed(void *arg, struct str bytes, uint64_t to)
 		a->printed(a, bytes, to);
 }
 
-static void shell_output(void *arg)
+static void session_on_output(void *arg)
 {
 	struct session *s = arg;
 
 	if (s->current && s->current->no_change.slot)
-		session_wait_anew(s, s->current);
+		session_arm_no_change(s, s->current);
 }
 
-static void shell_done(void *arg)
+static void session_on_done(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->current && run_has_left(s->current))
-		session_dismiss(s, s->current);
+	if (s->current && run_is_disconnected(s->current))
+		session_answer_closed(s, s->current);
 	else if (s->current)
 		session_answer_finished(s, s->current);
 }
 
 /* --- The sessions of a sandbox --------------------------------------------------- */
 
-bool session_name_ok(struct str name)
+bool session_is_name(struct str name)
 {
 	static const char legal[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 				    "0123456789._-";
@@ -373,19 +373,19 @@ int session_get(struct box *box, struct str name, struct session **out)
 	return err;
 }
 
-static void tell(const struct session *s, bool there)
+static void session_notify_box(const struct session *s, bool there)
 {
-	if (s->box->session_told)
-		s->box->session_told(s->box->session_told_arg, s->name, there);
+	if (s->box->on_session)
+		s->box->on_session(s->box->on_session_arg, s->name, there);
 }
 
 struct session *session_new(struct box *box, struct str name, int *err)
 {
 	static const struct shell_ops ops = {
-		.printed = shell_printed,
-		.ready = shell_ready,
-		.output = shell_output,
-		.done = shell_done,
+		.printed = session_on_bytes,
+		.ready = session_on_ready,
+		.output = session_on_output,
+		.done = session_on_done,
 	};
 	struct shell_setup setup = *box->shell_setup;
 	struct session *s = calloc(1, sizeof(*s));
@@ -394,7 +394,7 @@ struct session *session_new(struct box *box, struct str name, int *err)
 	*err = -ENOMEM;
 	if (!s)
 		return NULL;
-	assert(session_name_ok(name));
+	assert(session_is_name(name));
 	memcpy(s->name, name.p, name.n);
 	setup.name = s->name;
 	s->box = box;
@@ -406,7 +406,7 @@ struct session *session_new(struct box *box, struct str name, int *err)
 	while (*end)
 		end = &(*end)->next;
 	*end = s;
-	tell(s, true);
+	session_notify_box(s, true);
 	*err = 0;
 	return s;
 }
@@ -419,7 +419,7 @@ void session_del(struct session *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	tell(s, false);
+	session_notify_box(s, false);
 	timer_cancel(s->box->loop, &s->turn);
 	shell_del(s->shell);
 	free(s);
@@ -429,10 +429,10 @@ void session_start(struct session *s, session_ready_fn *ready, void *arg)
 {
 	s->ready = ready;
 	s->ready_arg = arg;
-	if (shell_state(s->shell) == SHELL_GONE)
+	if (shell_state(s->shell) == SHELL_NONE)
 		shell_start(s->shell);
 	else
-		tell_ready(s, 0, NULL);
+		session_notify_ready(s, 0, NULL);
 }
 
 struct session *session_next(const struct session *s)
@@ -450,15 +450,15 @@ struct shell *session_shell(struct session *s)
 	return s->shell;
 }
 
-bool arg_session(struct act *a, struct str *name)
+bool session_parse_arg(struct act *a, struct str *name)
 {
 	struct str given;
 
-	if (arg_str(a, "session", STR(""), &given) < 0)
+	if (act_arg_str(a, "session", STR(""), &given) < 0)
 		given = STR(".");
 	if (given.n == 0)
 		given = STR(SESSION_DEFAULT);
-	if (!session_name_ok(given)) {
+	if (!session_is_name(given)) {
 		observe_errorf(a,
 			"The argument \"session\" must be a name of 1 to %d letters, "
 			"digits, "
@@ -470,12 +470,12 @@ bool arg_session(struct act *a, struct str *name)
 	return true;
 }
 
-bool arg_cwd(struct act *a, struct str path, struct str *cwd)
+bool session_parse_cwd(struct act *a, struct str path, struct str *cwd)
 {
 	const struct session *s;
 	struct str name;
 
-	if (!arg_session(a, &name))
+	if (!session_parse_arg(a, &name))
 		return false;
 	s = session_find(a->box, name);
 	if (!s && !str_starts(path, STR("/"))) {
@@ -486,7 +486,7 @@ bool arg_cwd(struct act *a, struct str path, struct str *cwd)
 			STR_ARG(name));
 		return false;
 	}
-	*cwd = s ? session_cwd(s) : box_cwd(a->box);
+	*cwd = s ? session_cwd(s) : act_box_cwd(a->box);
 	return true;
 }
 

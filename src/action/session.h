@@ -18,7 +18,7 @@ struct run;
  * Letters, digits and "._-", at most SESSION_NAME_MAX of them. "." and ".." are refused
  * since they are no names in a path, "static" since static runs are called so.
  */
-bool session_name_ok(struct str name);
+bool session_is_name(struct str name);
 /* The session of that name; NULL when there is none. */
 struct session *session_find(const struct box *box, struct str name);
 /*
@@ -63,7 +63,7 @@ void session_cancel(struct run *r);
 /* See act_stop; for a command that runs. */
 int session_stop(struct run *r, enum act_stop how) MUST_USE;
 /* Answers the request that waits now, as a timeout would; for shutting down. */
-void session_cut(struct session *s);
+void session_shut_down(struct session *s);
 
 /*
  * Ends all processes in the session, see shell_end. The command that runs is answered
@@ -81,13 +81,13 @@ bool session_is_ending(const struct session *s);
  * The argument "session" of an action: a legal name, SESSION_DEFAULT when it is
  * absent, null or empty. False, and an error observed, when it is anything else.
  */
-bool arg_session(struct act *a, struct str *name) MUST_USE;
+bool session_parse_arg(struct act *a, struct str *name) MUST_USE;
 /*
  * The directory that path is relative to: that of the session, if path is relative. If
  * there is no such session: false, and an error observed, since the directory of another
  * session would be a guess.
  */
-bool arg_cwd(struct act *a, struct str path, struct str *cwd) MUST_USE;
+bool session_parse_cwd(struct act *a, struct str path, struct str *cwd) MUST_USE;
 struct str session_cwd(const struct session *s);
 
 #endif

@@ -35,18 +35,18 @@ void session_answer_finished(struct session *s, struct run *r);
 void session_answer_running(
 	struct session *s, struct run *r, bool refused, struct str suffix);
 /* Whether the client seems to have disconnected. */
-bool run_has_left(const struct run *r);
+bool run_is_disconnected(const struct run *r);
 /*
  * The client has disconnected, but may fetch the answer later: the answer is kept, and
  * the request does not hold up others.
  */
-bool run_is_alone(const struct run *r);
+bool run_is_detached(const struct run *r);
 /*
  * Answers the request of a client that has left; unreported output waits for the next
  * request.
  */
-void session_dismiss(struct session *s, struct run *r);
+void session_answer_closed(struct session *s, struct run *r);
 /* There was output: the no-change timeout starts again. */
-void session_wait_anew(struct session *s, struct run *r);
+void session_arm_no_change(struct session *s, struct run *r);
 
 #endif

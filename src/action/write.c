@@ -12,7 +12,7 @@ struct writing {
 	struct write_req req;
 };
 
-static int work(struct act *a, struct buf *kept)
+static int act_write_run(struct act *a, struct buf *kept)
 {
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
 	const struct writing *w = a->work;
@@ -27,9 +27,9 @@ static int work(struct act *a, struct buf *kept)
 	return 0;
 }
 
-static int start(struct act *a)
+static int act_write_start(struct act *a)
 {
-	static const struct file_task task = {.work = work, .changes = true};
+	static const struct file_task task = {.work = act_write_run, .changes = true};
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
 	struct writing *w = arena_alloc(a->arena, sizeof(*w));
 	struct str sent, cwd;
@@ -37,18 +37,18 @@ static int start(struct act *a)
 
 	if (!w)
 		return -ENOMEM;
-	if (arg_str(a, "path", str_make(NULL, 0), &sent) < 0 ||
-		arg_str(a, "content", str_make(NULL, 0), &w->req.content) < 0) {
+	if (act_arg_str(a, "path", str_make(NULL, 0), &sent) < 0 ||
+		act_arg_str(a, "content", str_make(NULL, 0), &w->req.content) < 0) {
 		observe_error(a,
 			STR("The write action needs the arguments \"path\" and "
 			    "\"content\", both strings."));
 		return ACT_DONE;
 	}
-	if (!arg_cwd(a, sent, &cwd))
+	if (!session_parse_cwd(a, sent, &cwd))
 		return ACT_DONE;
 	w->req.path = &w->path;
-	w->req.range.start = arg_int(a, "start", 0);
-	w->req.range.end = arg_int(a, "end", -1);
+	w->req.range.start = act_arg_int(a, "start", 0);
+	w->req.range.end = act_arg_int(a, "end", -1);
 	a->work = w;
 	r = file_path_make(&w->path, cwd, sent, &why);
 	if (r < 0)
@@ -74,6 +74,6 @@ static const struct arg args[] = {
 const struct action action_write = {
 	.name = "write",
 	.args = args,
-	.start = start,
+	.start = act_write_start,
 	.abandon = file_job_abandon,
 };

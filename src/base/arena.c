@@ -51,7 +51,7 @@ void arena_rewind(struct arena *a)
 	a->head = keep;
 }
 
-static struct arena_chunk *chunk_new(struct arena *a, size_t n)
+static struct arena_chunk *arena_add_chunk(struct arena *a, size_t n)
 {
 	size_t cap = n > CHUNK_MIN ? n : CHUNK_MIN;
 	struct arena_chunk *c = calloc(1, sizeof(*c) + cap);
@@ -76,7 +76,7 @@ void *arena_alloc(struct arena *a, size_t n)
 	if (n > a->max - a->used)
 		return NULL;
 	if (!c || n > c->cap - c->n)
-		c = chunk_new(a, n);
+		c = arena_add_chunk(a, n);
 	if (!c)
 		return NULL;
 	p = c->bytes + c->n;

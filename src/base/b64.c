@@ -4,7 +4,7 @@ static const char alphabet[] =
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* The four characters of up to three bytes. */
-static void encode_group(const unsigned char *p, size_t n, char *to)
+static void b64_encode_group(const unsigned char *p, size_t n, char *to)
 {
 	uint32_t bits = (uint32_t)p[0] << 16;
 
@@ -31,16 +31,16 @@ void b64_encode(struct buf *out, struct str in)
 	 * A product that would overflow is far above every maximum: SIZE_MAX fails as
 	 * well.
 	 */
-	to = buf_room(out, groups > SIZE_MAX / 4 ? SIZE_MAX : groups * 4);
+	to = buf_reserve(out, groups > SIZE_MAX / 4 ? SIZE_MAX : groups * 4);
 	if (!to)
 		return;
 	for (; in.n; in = str_skip(in, 3), to += 4)
-		encode_group((const unsigned char *)in.p, in.n < 3 ? in.n : 3, to);
+		b64_encode_group((const unsigned char *)in.p, in.n < 3 ? in.n : 3, to);
 	buf_commit(out, groups * 4);
 }
 
 /* The six bits that a character stands for; 64 for none. */
-static unsigned value(char c)
+static unsigned b64_char_value(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return (unsigned)(c - 'A');
@@ -54,12 +54,12 @@ static unsigned value(char c)
 }
 
 /* Decodes one group of n + 1 significant characters into n bytes. */
-static int decode_group(const char *p, size_t n, char *to)
+static int b64_decode_group(const char *p, size_t n, char *to)
 {
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < 4; i++) {
-		unsigned v = i <= n ? value(p[i]) : 0;
+		unsigned v = i <= n ? b64_char_value(p[i]) : 0;
 
 		if (v > 63)
 			return ERR_SYNTAX;
@@ -88,11 +88,11 @@ int b64_decode(struct buf *out, struct str in)
 	while (pad < 2 && in.p[in.n - 1 - pad] == '=')
 		pad++;
 	n = in.n / 4 * 3 - pad;
-	to = buf_room(out, n);
+	to = buf_reserve(out, n);
 	if (!to)
 		return out->err;
 	for (; in.n; in = str_skip(in, 4), to += 3) {
-		int r = decode_group(in.p, in.n == 4 ? 3 - pad : 3, to);
+		int r = b64_decode_group(in.p, in.n == 4 ? 3 - pad : 3, to);
 
 		if (r)
 			return r;

@@ -27,14 +27,14 @@ void buf_reset(struct buf *b)
 	b->err = 0;
 }
 
-static void fail(struct buf *b, int err)
+static void buf_fail(struct buf *b, int err)
 {
 	if (!b->err)
 		b->err = err;
 }
 
 /* realloc(3) would leave a copy of the secret in the old block. */
-static char *move_secret(struct buf *b, size_t cap)
+static char *buf_move_secret(struct buf *b, size_t cap)
 {
 	char *p = malloc(cap);
 
@@ -46,7 +46,7 @@ static char *move_secret(struct buf *b, size_t cap)
 	return p;
 }
 
-char *buf_room(struct buf *b, size_t n)
+char *buf_reserve(struct buf *b, size_t n)
 {
 	size_t want, cap;
 	char *p;
@@ -56,7 +56,7 @@ char *buf_room(struct buf *b, size_t n)
 	if (n <= b->cap - b->n)
 		return b->p + b->n;
 	if (n > b->max - b->n) {
-		fail(b, ERR_LIMIT);
+		buf_fail(b, ERR_LIMIT);
 		return NULL;
 	}
 	want = b->n + n;
@@ -65,9 +65,9 @@ char *buf_room(struct buf *b, size_t n)
 		cap = cap > b->max / 2 ? b->max : cap * 2;
 	if (cap > b->max)
 		cap = b->max;
-	p = b->secret ? move_secret(b, cap) : realloc(b->p, cap);
+	p = b->secret ? buf_move_secret(b, cap) : realloc(b->p, cap);
 	if (!p) {
-		fail(b, -ENOMEM);
+		buf_fail(b, -ENOMEM);
 		return NULL;
 	}
 	b->p = p;
@@ -87,7 +87,7 @@ void buf_put(struct buf *b, const void *p, size_t n)
 
 	if (n == 0)
 		return;
-	room = buf_room(b, n);
+	room = buf_reserve(b, n);
 	if (!room)
 		return;
 	memcpy(room, p, n);
@@ -133,12 +133,12 @@ void buf_fmt(struct buf *b, const char *fmt, ...)
 	n = vsnprintf(small, sizeof(small), fmt, ap);
 	va_end(ap);
 	if (n < 0) {
-		fail(b, -EINVAL);
+		buf_fail(b, -EINVAL);
 	} else if ((size_t)n < sizeof(small)) {
 		buf_put(b, small, (size_t)n);
 	} else {
 		/* vsnprintf needs space for its NUL, which is not kept. */
-		char *room = buf_room(b, (size_t)n + 1);
+		char *room = buf_reserve(b, (size_t)n + 1);
 
 		if (!room)
 			return;
@@ -161,7 +161,7 @@ void buf_consume(struct buf *b, size_t n)
 
 const char *buf_cstr(struct buf *b)
 {
-	char *room = buf_room(b, 1);
+	char *room = buf_reserve(b, 1);
 
 	if (!room)
 		return NULL;

@@ -47,7 +47,7 @@ void buf_fmt(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
  * Space for n more bytes at the end, to be filled by the caller and made part of the
  * content by buf_commit. NULL (with err set) when there is none.
  */
-char *buf_room(struct buf *b, size_t n) MUST_USE;
+char *buf_reserve(struct buf *b, size_t n) MUST_USE;
 void buf_commit(struct buf *b, size_t n);
 
 /* Drops the first n bytes and moves the rest to the front. */

@@ -15,14 +15,14 @@ uint64_t clock_ms(void)
 	return clock_us() / 1000u;
 }
 
-uint64_t clock_within(uint64_t ms, uint64_t deadline)
+uint64_t clock_min_deadline(uint64_t ms, uint64_t deadline)
 {
 	uint64_t then = clock_ms() + ms;
 
 	return then < deadline ? then : deadline;
 }
 
-double clock_today(void)
+double clock_unix_time(void)
 {
 	struct timespec t;
 	int64_t ms;
@@ -32,7 +32,7 @@ double clock_today(void)
 	return (double)ms / 1000;
 }
 
-int64_t clock_today_s(void)
+int64_t clock_unix_s(void)
 {
 	return (int64_t)time(NULL);
 }

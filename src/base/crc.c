@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 /* crc_update by zlib, whose lengths are unsigned int. */
-static uint32_t plain(uint32_t crc, const char *p, size_t n)
+static uint32_t crc_update_zlib(uint32_t crc, const char *p, size_t n)
 {
 	const size_t most = (size_t)1 << 30;
 
@@ -22,7 +22,7 @@ static uint32_t plain(uint32_t crc, const char *p, size_t n)
 
 enum { LANE = 16, FOLD = 4 * LANE };
 
-static bool is_known(void)
+static bool crc_has_clmul(void)
 {
 	unsigned a, b, c, d;
 
@@ -30,7 +30,7 @@ static bool is_known(void)
 }
 
 /* A value congruent to lane times the powers of x in k, plus next. */
-__attribute__((target("pclmul"))) static inline __m128i fold(
+__attribute__((target("pclmul"))) static inline __m128i crc_fold(
 	__m128i lane, __m128i k, __m128i next)
 {
 	__m128i low = _mm_clmulepi64_si128(lane, k, 0x00);
@@ -46,7 +46,7 @@ __attribute__((target("pclmul"))) static inline __m128i fold(
  * it is moved; the remaining lane replaces all of the bytes. The powers are x^(d+32) and
  * x^(d-32) mod P, bits reversed, for d of 512 and 128.
  */
-__attribute__((target("pclmul"))) static void reduce(
+__attribute__((target("pclmul"))) static void crc_reduce(
 	uint32_t state, const char *p, size_t n, char left[LANE])
 {
 	const __m128i far = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
@@ -57,19 +57,20 @@ __attribute__((target("pclmul"))) static void reduce(
 	__m128i d = _mm_loadu_si128(in + 3);
 
 	for (in += 4, n -= FOLD; n; in += 4, n -= FOLD) {
-		a = fold(a, far, _mm_loadu_si128(in));
-		b = fold(b, far, _mm_loadu_si128(in + 1));
-		c = fold(c, far, _mm_loadu_si128(in + 2));
-		d = fold(d, far, _mm_loadu_si128(in + 3));
+		a = crc_fold(a, far, _mm_loadu_si128(in));
+		b = crc_fold(b, far, _mm_loadu_si128(in + 1));
+		c = crc_fold(c, far, _mm_loadu_si128(in + 2));
+		d = crc_fold(d, far, _mm_loadu_si128(in + 3));
 	}
-	_mm_storeu_si128((void *)left, fold(fold(fold(a, near, b), near, c), near, d));
+	_mm_storeu_si128(
+		(void *)left, crc_fold(crc_fold(crc_fold(a, near, b), near, c), near, d));
 }
 
 /*
  * Processes a part of piece by the processor's instructions, if it has them. Returns the
  * number of bytes processed, 0 if there are too few.
  */
-static size_t by_processor(uint32_t *crc, struct str piece)
+static size_t crc_update_cpu(uint32_t *crc, struct str piece)
 {
 	static enum { UNASKED, KNOWN, UNKNOWN } cpu;
 	size_t n = piece.n - piece.n % FOLD;
@@ -77,18 +78,18 @@ static size_t by_processor(uint32_t *crc, struct str piece)
 
 	/* In a virtual machine, CPUID traps into the hypervisor: it is executed once. */
 	if (cpu == UNASKED)
-		cpu = is_known() ? KNOWN : UNKNOWN;
+		cpu = crc_has_clmul() ? KNOWN : UNKNOWN;
 	if (cpu != KNOWN || n == 0)
 		return 0;
-	reduce(~*crc, piece.p, n, left);
+	crc_reduce(~*crc, piece.p, n, left);
 	/* zlib inverts the CRC that it is given: UINT32_MAX is the state 0. */
-	*crc = plain(UINT32_MAX, left, LANE);
+	*crc = crc_update_zlib(UINT32_MAX, left, LANE);
 	return n;
 }
 
 #else
 
-static size_t by_processor(uint32_t *crc, struct str piece)
+static size_t crc_update_cpu(uint32_t *crc, struct str piece)
 {
 	(void)crc, (void)piece;
 	return 0;
@@ -98,6 +99,6 @@ static size_t by_processor(uint32_t *crc, struct str piece)
 
 uint32_t crc_update(uint32_t crc, struct str piece)
 {
-	piece = str_skip(piece, by_processor(&crc, piece));
-	return plain(crc, piece.p, piece.n);
+	piece = str_skip(piece, crc_update_cpu(&crc, piece));
+	return crc_update_zlib(crc, piece.p, piece.n);
 }

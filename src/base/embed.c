@@ -6,7 +6,7 @@
 enum { GZIP = 16, SIZE_FIELD = 4 }; /* added to zlib's window; at the end */
 
 /* The last field of a gzip file: the length of the unpacked text (RFC 1952, ISIZE). */
-static size_t unpacked(const struct embed *e)
+static size_t embed_read_size(const struct embed *e)
 {
 	const unsigned char *p = e->packed + *e->n - SIZE_FIELD;
 
@@ -15,7 +15,7 @@ static size_t unpacked(const struct embed *e)
 
 struct str embed_text(struct embed *e)
 {
-	size_t n = unpacked(e);
+	size_t n = embed_read_size(e);
 	char *text = e->text.p ? NULL : calloc(1, n + 1);
 	z_stream z = {
 		.next_in = (z_const Bytef *)(uintptr_t)e->packed,

@@ -1,7 +1,7 @@
 #include "base/env.h"
 
 /* The value in an entry of that name; NULL for another. */
-static const char *value_in(const char *entry, struct str name)
+static const char *env_match_entry(const char *entry, struct str name)
 {
 	return strncmp(entry, name.p, name.n) == 0 && entry[name.n] == '='
 		? entry + name.n + 1
@@ -13,14 +13,14 @@ const char *env_find(const char *const *env, struct str name)
 	const char *value = NULL;
 
 	for (; *env && !value; env++)
-		value = value_in(*env, name);
+		value = env_match_entry(*env, name);
 	return value;
 }
 
 const char *env_value(const char *const *env, const char *name)
 {
 	for (; *env; env++) {
-		const char *value = value_in(*env, str_c(name));
+		const char *value = env_match_entry(*env, str_c(name));
 
 		if (value && *value)
 			return value;

@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int result(int r)
+static int fd_check_result(int r)
 {
 	return r < 0 ? -errno : r;
 }
@@ -38,7 +38,7 @@ int fd_openat(int dir, const char *path, int flags, mode_t mode)
 	do
 		fd = openat(dir, path, flags | O_CLOEXEC | O_NOCTTY, mode);
 	while (fd < 0 && errno == EINTR);
-	return result(fd);
+	return fd_check_result(fd);
 }
 
 int fd_open_beneath(int dir, const char *path, int flags)
@@ -54,7 +54,7 @@ int fd_open_beneath(int dir, const char *path, int flags)
 		fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
 	/* An old seccomp filter answers EPERM where it means ENOSYS. */
-	return fd < 0 && errno == EPERM ? -ENOSYS : result(fd);
+	return fd < 0 && errno == EPERM ? -ENOSYS : fd_check_result(fd);
 #else
 	(void)dir, (void)path, (void)flags;
 	return -ENOSYS;
@@ -63,7 +63,7 @@ int fd_open_beneath(int dir, const char *path, int flags)
 
 int fd_pipe(int pair[2])
 {
-	return result(pipe2(pair, O_CLOEXEC | O_NONBLOCK));
+	return fd_check_result(pipe2(pair, O_CLOEXEC | O_NONBLOCK));
 }
 
 void fd_widen_pipe(int fd, int n)
@@ -73,21 +73,22 @@ void fd_widen_pipe(int fd, int n)
 
 int fd_socketpair(int type, int pair[2])
 {
-	return result(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
+	return fd_check_result(
+		socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
 }
 
 int fd_inotify(void)
 {
-	return result(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+	return fd_check_result(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
 }
 
 int fd_dup(int fd, int min)
 {
-	return result(fcntl(fd, F_DUPFD_CLOEXEC, min));
+	return fd_check_result(fcntl(fd, F_DUPFD_CLOEXEC, min));
 }
 
 /* For kernels and filters without memfd: a file without a name. */
-static int unlinked_file(void)
+static int fd_open_unlinked(void)
 {
 	static const char *const dirs[] = {"/dev/shm", "/tmp", "/var/tmp", "/run"};
 	char path[64];
@@ -104,14 +105,14 @@ static int unlinked_file(void)
 	return fd;
 }
 
-int fd_memory(const char *name, size_t n)
+int fd_create_memory(const char *name, size_t n)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int err;
 
 	/* An old seccomp filter answers EPERM where it means ENOSYS. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-		fd = unlinked_file();
+		fd = fd_open_unlinked();
 	else if (fd < 0)
 		fd = -errno;
 	if (fd < 0)
@@ -141,7 +142,7 @@ struct address {
 	socklen_t n;
 };
 
-static int address_tcp(struct address *a, const char *text, uint16_t port)
+static int fd_parse_address(struct address *a, const char *text, uint16_t port)
 {
 	memset(a, 0, sizeof(*a));
 	if (inet_pton(AF_INET, text, &a->v4.sin_addr) == 1) {
@@ -160,16 +161,16 @@ static int address_tcp(struct address *a, const char *text, uint16_t port)
 	return -EINVAL;
 }
 
-static int socket_make(int family, int type)
+static int fd_make_socket(int family, int type)
 {
-	return result(socket(family, type | SOCK_CLOEXEC, 0));
+	return fd_check_result(socket(family, type | SOCK_CLOEXEC, 0));
 }
 
 /*
  * Keepalive detects a client that vanishes while it waits for an answer. Accepted sockets
  * inherit the options. A failure to set them is ignored.
  */
-static void watch_peers(int listener)
+static void fd_set_keepalive(int listener)
 {
 	static const struct {
 		int level, name, value;
@@ -189,18 +190,18 @@ int fd_listen_tcp(const char *address, uint16_t port, int backlog)
 {
 	struct address a;
 	int on = 1;
-	int r = address_tcp(&a, address, port);
+	int r = fd_parse_address(&a, address, port);
 	int fd;
 
 	if (r)
 		return r;
-	fd = socket_make(a.sa.sa_family, SOCK_STREAM);
+	fd = fd_make_socket(a.sa.sa_family, SOCK_STREAM);
 	if (fd < 0)
 		return fd;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	watch_peers(fd);
+	fd_set_keepalive(fd);
 	if (bind(fd, &a.sa, a.n) == 0 && listen(fd, backlog) == 0)
-		r = fd_nonblocking(fd);
+		r = fd_set_nonblocking(fd);
 	else
 		r = -errno;
 	if (r)
@@ -208,14 +209,14 @@ int fd_listen_tcp(const char *address, uint16_t port, int backlog)
 	return r ? r : fd;
 }
 
-static int connect_to(const struct address *a, int type)
+static int fd_connect_address(const struct address *a, int type)
 {
-	int fd = socket_make(a->sa.sa_family, type);
+	int fd = fd_make_socket(a->sa.sa_family, type);
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = fd_nonblocking(fd);
+	r = fd_set_nonblocking(fd);
 	if (!r && connect(fd, &a->sa, a->n) < 0 && errno != EINPROGRESS)
 		r = -errno;
 	if (r)
@@ -223,7 +224,7 @@ static int connect_to(const struct address *a, int type)
 	return r ? r : fd;
 }
 
-int fd_connected(int fd)
+int fd_connect_result(int fd)
 {
 	int err = 0;
 	socklen_t n = sizeof(err);
@@ -241,16 +242,16 @@ int fd_connect_unix(const char *path)
 	if (n >= sizeof(a.un.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(a.un.sun_path, path, n + 1);
-	return connect_to(&a, SOCK_STREAM);
+	return fd_connect_address(&a, SOCK_STREAM);
 }
 
 int fd_connect_tcp(const char *address, uint16_t port)
 {
 	struct address a;
-	int r = address_tcp(&a, address, port), on = 1;
+	int r = fd_parse_address(&a, address, port), on = 1;
 
 	if (!r)
-		r = connect_to(&a, SOCK_STREAM);
+		r = fd_connect_address(&a, SOCK_STREAM);
 	if (r >= 0)
 		setsockopt(r, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	return r;
@@ -259,9 +260,9 @@ int fd_connect_tcp(const char *address, uint16_t port)
 int fd_connect_udp(const char *address, uint16_t port)
 {
 	struct address a;
-	int r = address_tcp(&a, address, port);
+	int r = fd_parse_address(&a, address, port);
 
-	return r ? r : connect_to(&a, SOCK_DGRAM);
+	return r ? r : fd_connect_address(&a, SOCK_DGRAM);
 }
 
 int fd_accept(int listener)
@@ -279,7 +280,7 @@ int fd_accept(int listener)
 	return fd;
 }
 
-void fd_hold_standard(void)
+void fd_open_standard(void)
 {
 	int fd;
 
@@ -289,7 +290,7 @@ void fd_hold_standard(void)
 	fd_close(&fd);
 }
 
-static int set_nonblock(int fd, int on)
+static int fd_update_nonblock(int fd, int on)
 {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -299,14 +300,14 @@ static int set_nonblock(int fd, int on)
 	return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
 }
 
-int fd_blocking(int fd)
+int fd_set_blocking(int fd)
 {
-	return set_nonblock(fd, 0);
+	return fd_update_nonblock(fd, 0);
 }
 
-int fd_nonblocking(int fd)
+int fd_set_nonblocking(int fd)
 {
-	return set_nonblock(fd, 1);
+	return fd_update_nonblock(fd, 1);
 }
 
 void fd_close(int *fd)
@@ -334,10 +335,10 @@ int fd_sync_folder(int dir, const char *path)
 	return r;
 }
 
-int fd_process(pid_t pid)
+int fd_open_pidfd(pid_t pid)
 {
 #ifdef SYS_pidfd_open
-	return result((int)syscall(SYS_pidfd_open, pid, 0));
+	return fd_check_result((int)syscall(SYS_pidfd_open, pid, 0));
 #else
 	(void)pid;
 	return -ENOSYS;

@@ -23,7 +23,7 @@ void fd_widen_pipe(int fd, int n);
 /* A connected pair of AF_UNIX sockets; type is SOCK_STREAM or SOCK_SEQPACKET. */
 int fd_socketpair(int type, int pair[2]) MUST_USE;
 /* A pidfd: readable once the process has ended. -ESRCH; -ENOSYS before Linux 5.3. */
-int fd_process(pid_t pid) MUST_USE;
+int fd_open_pidfd(pid_t pid) MUST_USE;
 /* An instance of inotify. */
 int fd_inotify(void) MUST_USE;
 /* A copy with a number of at least min. */
@@ -32,7 +32,7 @@ int fd_dup(int fd, int min) MUST_USE;
  * Anonymous memory of n zero bytes, or with n 0 a file that may grow: memfd, or an
  * unlinked file in /dev/shm or /tmp where the kernel has no memfd.
  */
-int fd_memory(const char *name, size_t n) MUST_USE;
+int fd_create_memory(const char *name, size_t n) MUST_USE;
 
 /*
  * A TCP listener on the IPv4 or IPv6 address (numeric text), with SO_REUSEADDR. A client
@@ -43,10 +43,10 @@ int fd_listen_tcp(const char *address, uint16_t port, int backlog) MUST_USE;
 int fd_connect_unix(const char *path) MUST_USE;
 /*
  * A TCP stream to a numeric address, TCP_NODELAY set. Never waits: after POLLOUT,
- * fd_connected gives 0 or the -errno of the failed connection.
+ * fd_connect_result gives 0 or the -errno of the failed connection.
  */
 int fd_connect_tcp(const char *address, uint16_t port) MUST_USE;
-int fd_connected(int fd) MUST_USE;
+int fd_connect_result(int fd) MUST_USE;
 /* A UDP socket connected to one numeric address. */
 int fd_connect_udp(const char *address, uint16_t port) MUST_USE;
 /* The next connection, TCP_NODELAY set where it applies; -EAGAIN for none. */
@@ -56,12 +56,12 @@ int fd_accept(int listener) MUST_USE;
  * Opens /dev/null for each closed descriptor of 0, 1 and 2, so that no descriptor of our
  * own is taken for them. To be called first in a program.
  */
-void fd_hold_standard(void);
+void fd_open_standard(void);
 
 /* Clears NONBLOCK, for an fd that a child shall inherit. */
-int fd_blocking(int fd) MUST_USE;
+int fd_set_blocking(int fd) MUST_USE;
 /* Sets NONBLOCK on an fd that was made elsewhere. */
-int fd_nonblocking(int fd) MUST_USE;
+int fd_set_nonblocking(int fd) MUST_USE;
 
 /* Closes *fd unless it is -1, once (close is never retried), and sets it to -1. */
 void fd_close(int *fd);

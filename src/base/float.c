@@ -11,7 +11,7 @@ enum { DIGITS_MAX = 17 };
 enum { FIXED_MIN = -4, FIXED_MAX = 15 };
 
 /* Writes v as d.ddde+xx with the fewest digits that read back; returns them. */
-static int shortest(double v, char out[FLOAT_TEXT])
+static int float_format_shortest(double v, char out[FLOAT_TEXT])
 {
 	for (int digits = 1; digits < DIGITS_MAX; digits++) {
 		char *last;
@@ -34,7 +34,7 @@ static int shortest(double v, char out[FLOAT_TEXT])
 	return DIGITS_MAX;
 }
 
-void float_text(double v, char out[FLOAT_TEXT])
+void float_format(double v, char out[FLOAT_TEXT])
 {
 	int digits, exponent, decimals;
 
@@ -43,7 +43,7 @@ void float_text(double v, char out[FLOAT_TEXT])
 		snprintf(out, FLOAT_TEXT, "%f", isnan(v) ? fabs(v) : v);
 		return;
 	}
-	digits = shortest(v, out);
+	digits = float_format_shortest(v, out);
 	exponent = (int)strtol(strchr(out, 'e') + 1, NULL, 10);
 	if (exponent < FIXED_MIN || exponent > FIXED_MAX)
 		return;

@@ -11,7 +11,7 @@ enum { FLOAT_TEXT = 32 };
  * after integral values, exponent form below 1e-4 and from 1e16 on, "inf",
  * "-inf", "nan". out has FLOAT_TEXT bytes and is NUL-terminated.
  */
-void float_text(double v, char out[FLOAT_TEXT]);
+void float_format(double v, char out[FLOAT_TEXT]);
 
 /*
  * The double nearest to a decimal number of valid grammar, which must be followed by a

@@ -21,7 +21,7 @@ void sha256_init(struct sha256 *h)
  * Hashes whole blocks by the processor's instructions, if it has them; returns the number
  * of bytes hashed.
  */
-static size_t take_blocks(br_sha256_context *ctx, const uint8_t *p, size_t n)
+static size_t sha256_update_blocks(br_sha256_context *ctx, const uint8_t *p, size_t n)
 {
 	uint8_t bytes[SHA256_LEN];
 	uint32_t state[8];
@@ -32,7 +32,7 @@ static size_t take_blocks(br_sha256_context *ctx, const uint8_t *p, size_t n)
 		state[i] = (uint32_t)bytes[4 * i] << 24 |
 			(uint32_t)bytes[4 * i + 1] << 16 |
 			(uint32_t)bytes[4 * i + 2] << 8 | bytes[4 * i + 3];
-	if (!sha256_cpu_blocks(state, p, n / BLOCK))
+	if (!sha256_cpu_update(state, p, n / BLOCK))
 		return 0;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(state[i / 4] >> (24 - i % 4 * 8));
@@ -49,7 +49,7 @@ void sha256_update(struct sha256 *h, const void *p, size_t n)
 
 	if (n >= first + BLOCK) {
 		br_sha256_update(&h->ctx, at, first);
-		first += take_blocks(&h->ctx, at + first, n - first);
+		first += sha256_update_blocks(&h->ctx, at + first, n - first);
 		at += first;
 		n -= first;
 	}
@@ -61,7 +61,7 @@ void sha256_final(const struct sha256 *h, uint8_t out[SHA256_LEN])
 	br_sha256_out(&h->ctx, out);
 }
 
-void sha256_of(struct str s, uint8_t out[SHA256_LEN])
+void sha256_compute(struct str s, uint8_t out[SHA256_LEN])
 {
 	struct sha256 h;
 
@@ -71,7 +71,7 @@ void sha256_of(struct str s, uint8_t out[SHA256_LEN])
 }
 
 /* Starts a hash with the block of the key, each byte XORed with the byte with. */
-static void begin_with(struct sha256 *h, const uint8_t key[BLOCK], uint8_t with)
+static void hmac_init_pad(struct sha256 *h, const uint8_t key[BLOCK], uint8_t with)
 {
 	uint8_t block[BLOCK];
 
@@ -86,11 +86,11 @@ void hmac_key_init(struct hmac_key *k, struct str key)
 	uint8_t block[BLOCK] = {0};
 
 	if (key.n > sizeof(block))
-		sha256_of(key, block);
+		sha256_compute(key, block);
 	else if (key.n)
 		memcpy(block, key.p, key.n);
-	begin_with(&k->inner, block, 0x36);
-	begin_with(&k->outer, block, 0x5c);
+	hmac_init_pad(&k->inner, block, 0x36);
+	hmac_init_pad(&k->outer, block, 0x5c);
 }
 
 void hmac_begin(const struct hmac_key *k, struct sha256 *h)
@@ -119,7 +119,7 @@ void hex_encode(const uint8_t *p, size_t n, char *out)
 	out[2 * n] = '\0';
 }
 
-static int nibble(char c)
+static int hex_parse_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -132,10 +132,11 @@ int hex_decode(struct str hex, uint8_t *out, size_t n)
 	if (hex.n != 2 * n)
 		return ERR_SYNTAX;
 	for (size_t i = 0; i < hex.n; i++)
-		if (nibble(hex.p[i]) < 0)
+		if (hex_parse_digit(hex.p[i]) < 0)
 			return ERR_SYNTAX;
 	for (size_t i = 0; i < n; i++)
-		out[i] = (uint8_t)(nibble(hex.p[2 * i]) * 16 + nibble(hex.p[2 * i + 1]));
+		out[i] = (uint8_t)(hex_parse_digit(hex.p[2 * i]) * 16 +
+			hex_parse_digit(hex.p[2 * i + 1]));
 	return 0;
 }
 
@@ -149,7 +150,7 @@ bool hash_equal(const uint8_t *a, const uint8_t *b, size_t n)
 }
 
 /* Only the real device counts: a plain file of that name is no source of secrets. */
-static int urandom(char *p, size_t n)
+static int random_read_device(char *p, size_t n)
 {
 	struct stat st;
 	int fd = fd_open("/dev/urandom", O_RDONLY, 0);
@@ -176,7 +177,7 @@ int random_bytes(void *p, size_t n)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return urandom(at, n);
+			return random_read_device(at, n);
 		at += got;
 		n -= (size_t)got;
 	}

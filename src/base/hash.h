@@ -16,7 +16,7 @@ struct sha256 {
 void sha256_init(struct sha256 *h);
 void sha256_update(struct sha256 *h, const void *p, size_t n);
 void sha256_final(const struct sha256 *h, uint8_t out[SHA256_LEN]);
-void sha256_of(struct str s, uint8_t out[SHA256_LEN]);
+void sha256_compute(struct str s, uint8_t out[SHA256_LEN]);
 
 /*
  * HMAC-SHA-256 (RFC 2104) of many texts with one key: begin gives a hash that is to be

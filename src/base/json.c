@@ -43,7 +43,7 @@ int json_parse(struct json *j, struct str text, const struct json_caps *caps,
 
 static const struct json_val absent = {NULL, -1};
 
-static const jsmntok_t *token(struct json_val v)
+static const jsmntok_t *json_get_token(struct json_val v)
 {
 	return v.at < 0 ? NULL : (const jsmntok_t *)v.doc->index + v.at;
 }
@@ -55,7 +55,7 @@ struct json_val json_root(const struct json *j)
 
 enum json_type json_type(struct json_val v)
 {
-	const jsmntok_t *t = token(v);
+	const jsmntok_t *t = json_get_token(v);
 
 	if (!t)
 		return JSON_ABSENT;
@@ -76,7 +76,7 @@ enum json_type json_type(struct json_val v)
 	}
 }
 
-static bool is_container(struct json_val v)
+static bool json_is_container(struct json_val v)
 {
 	enum json_type type = json_type(v);
 
@@ -85,17 +85,17 @@ static bool is_container(struct json_val v)
 
 size_t json_count(struct json_val v)
 {
-	return is_container(v) ? (size_t)token(v)->size : 0;
+	return json_is_container(v) ? (size_t)json_get_token(v)->size : 0;
 }
 
 /* The index of the first token after v and all tokens inside v. */
-static int behind(struct json_val v)
+static int json_next_index(struct json_val v)
 {
-	int end = token(v)->end;
+	int end = json_get_token(v)->end;
 
 	do
 		v.at++;
-	while (v.at < v.doc->n && token(v)->start < end);
+	while (v.at < v.doc->n && json_get_token(v)->start < end);
 	return v.at;
 }
 
@@ -104,9 +104,10 @@ bool json_next(
 {
 	struct json_val v = {container.doc, *it ? *it : container.at + 1};
 
-	if (!is_container(container))
+	if (!json_is_container(container))
 		return false;
-	if (v.at >= v.doc->n || token(v)->start >= token(container)->end)
+	if (v.at >= v.doc->n ||
+		json_get_token(v)->start >= json_get_token(container)->end)
 		return false;
 	if (json_type(container) == JSON_OBJECT) {
 		if (key)
@@ -114,13 +115,13 @@ bool json_next(
 		v.at++;
 	}
 	*value = v;
-	*it = behind(v);
+	*it = json_next_index(v);
 	return true;
 }
 
-static struct str inside(struct json_val v)
+static struct str json_token_text(struct json_val v)
 {
-	const jsmntok_t *t = token(v);
+	const jsmntok_t *t = json_get_token(v);
 
 	return str_make(v.doc->text.p + t->start, (size_t)(t->end - t->start));
 }
@@ -133,7 +134,7 @@ struct json_val json_get(struct json_val object, const char *key)
 	if (json_type(object) != JSON_OBJECT)
 		return absent;
 	while (json_next(object, &it, &k, &v))
-		if (json_means(inside(k), str_c(key)))
+		if (json_text_equals(json_token_text(k), str_c(key)))
 			return v;
 	return absent;
 }
@@ -144,13 +145,13 @@ struct str json_raw(struct json_val v)
 
 	if (v.at < 0)
 		return s;
-	s = inside(v);
+	s = json_token_text(v);
 	return json_type(v) == JSON_STRING ? str_make(s.p - 1, s.n + 2) : s;
 }
 
-struct str json_inside(struct json_val v)
+struct str json_raw_content(struct json_val v)
 {
-	return json_type(v) == JSON_STRING ? inside(v) : str_make("", 0);
+	return json_type(v) == JSON_STRING ? json_token_text(v) : str_make("", 0);
 }
 
 int json_str(struct json_val v, struct arena *a, struct str *out)
@@ -161,7 +162,7 @@ int json_str(struct json_val v, struct arena *a, struct str *out)
 
 	if (json_type(v) != JSON_STRING)
 		return ERR_TYPE;
-	s = inside(v);
+	s = json_token_text(v);
 	if (str_find_byte(s, '\\') == s.n) {
 		*out = s;
 		return 0;
@@ -170,7 +171,7 @@ int json_str(struct json_val v, struct arena *a, struct str *out)
 	if (!copy)
 		return -ENOMEM;
 	while (s.n) {
-		p = json_piece(&s, part);
+		p = json_decode_next(&s, part);
 		memcpy(copy + n, p.p, p.n);
 		n += p.n;
 	}
@@ -182,12 +183,12 @@ int json_bool(struct json_val v, bool *out)
 {
 	if (json_type(v) != JSON_BOOL)
 		return ERR_TYPE;
-	*out = *inside(v).p == 't';
+	*out = *json_token_text(v).p == 't';
 	return 0;
 }
 
 /* The exponent, limited to 2^40: no text has enough digits to make up for more. */
-static int64_t exponent(struct str s)
+static int64_t json_parse_exponent(struct str s)
 {
 	bool negative = str_starts(s, STR("-"));
 	int64_t v = 0;
@@ -204,7 +205,7 @@ static int64_t exponent(struct str s)
  * point, after the exponent has moved it, must all fit; the digits behind it must all be
  * zero.
  */
-static int magnitude(struct str s, uint64_t *out)
+static int json_parse_magnitude(struct str s, uint64_t *out)
 {
 	size_t mark = str_find_byte(s, 'e');
 	struct str whole, fraction;
@@ -215,7 +216,7 @@ static int magnitude(struct str s, uint64_t *out)
 		mark = str_find_byte(s, 'E');
 	fraction = str_make(s.p, mark);
 	whole = str_cut(&fraction, '.');
-	places = (int64_t)whole.n + exponent(str_skip(s, mark + 1));
+	places = (int64_t)whole.n + json_parse_exponent(str_skip(s, mark + 1));
 	for (size_t i = 0; i < whole.n + fraction.n; i++) {
 		char c = i < whole.n ? whole.p[i] : fraction.p[i - whole.n];
 		unsigned digit = (unsigned)(c - '0');
@@ -244,9 +245,9 @@ int json_i64(struct json_val v, int64_t *out)
 
 	if (json_type(v) != JSON_NUMBER)
 		return ERR_TYPE;
-	s = inside(v);
+	s = json_token_text(v);
 	negative = str_starts(s, STR("-"));
-	r = magnitude(str_skip(s, negative), &n);
+	r = json_parse_magnitude(str_skip(s, negative), &n);
 	if (r)
 		return r;
 	if (n > (uint64_t)INT64_MAX + negative)
@@ -263,5 +264,5 @@ int json_double(struct json_val v, double *out)
 	 * strtod reads no further than the number: at least the closing bracket of the
 	 * root follows it.
 	 */
-	return float_read(inside(v).p, out);
+	return float_read(json_token_text(v).p, out);
 }

@@ -83,7 +83,7 @@ struct str json_raw(struct json_val v);
  * The source text of a string without its quotes, escapes unchanged; empty for other
  * types.
  */
-struct str json_inside(struct json_val v);
+struct str json_raw_content(struct json_val v);
 /* A string. If it has escapes, they are decoded into the arena. */
 int json_str(struct json_val v, struct arena *a, struct str *out) MUST_USE;
 /* true or false only. */

@@ -39,13 +39,13 @@ struct check {
 	struct level level[JSON_DEPTH_MAX];
 };
 
-static int fail(struct check *c, int err, const char *why)
+static int json_check_fail(struct check *c, int err, const char *why)
 {
 	*c->e = (struct json_error){(size_t)(c->p - c->start), why};
 	return err;
 }
 
-static int escape(struct check *c)
+static int json_check_escape(struct check *c)
 {
 	size_t left = (size_t)(c->end - c->p);
 	int unit;
@@ -54,15 +54,18 @@ static int escape(struct check *c)
 		c->p += 2;
 		return 0;
 	}
-	unit = left >= 6 && c->p[1] == 'u' ? json_hex4(c->p + 2) : -1;
+	unit = left >= 6 && c->p[1] == 'u' ? json_parse_hex4(c->p + 2) : -1;
 	if (unit < 0)
-		return fail(c, ERR_SYNTAX, "unknown or unfinished escape in a string");
-	if (json_low_surrogate(unit))
-		return fail(c, ERR_UTF8, "second half of a surrogate pair alone");
-	if (json_high_surrogate(unit)) {
+		return json_check_fail(
+			c, ERR_SYNTAX, "unknown or unfinished escape in a string");
+	if (json_is_low_surrogate(unit))
+		return json_check_fail(
+			c, ERR_UTF8, "second half of a surrogate pair alone");
+	if (json_is_high_surrogate(unit)) {
 		if (left < 12 || c->p[6] != '\\' || c->p[7] != 'u' ||
-			!json_low_surrogate(json_hex4(c->p + 8)))
-			return fail(c, ERR_UTF8, "first half of a surrogate pair alone");
+			!json_is_low_surrogate(json_parse_hex4(c->p + 8)))
+			return json_check_fail(
+				c, ERR_UTF8, "first half of a surrogate pair alone");
 		c->p += 6;
 	}
 	c->p += 6;
@@ -70,7 +73,7 @@ static int escape(struct check *c)
 }
 
 /* Checks a string with its quotes; *inside is the text between them. */
-static int string(struct check *c, struct str *inside)
+static int json_check_string(struct check *c, struct str *inside)
 {
 	const char *first = ++c->p;
 	size_t valid;
@@ -78,15 +81,16 @@ static int string(struct check *c, struct str *inside)
 	for (;;) {
 		int r;
 
-		c->p += json_plain(str_make(c->p, (size_t)(c->end - c->p)));
+		c->p += json_plain_length(str_make(c->p, (size_t)(c->end - c->p)));
 		if (c->p == c->end)
-			return fail(c, ERR_SYNTAX, "string without a closing quote");
+			return json_check_fail(
+				c, ERR_SYNTAX, "string without a closing quote");
 		if (*c->p == '"')
 			break;
 		if (*c->p != '\\')
-			return fail(c, ERR_SYNTAX,
+			return json_check_fail(c, ERR_SYNTAX,
 				"control character in a string; it must be escaped");
-		r = escape(c);
+		r = json_check_escape(c);
 		if (r)
 			return r;
 	}
@@ -94,27 +98,27 @@ static int string(struct check *c, struct str *inside)
 	valid = utf8_prefix(*inside);
 	if (valid < inside->n) {
 		c->p = first + valid;
-		return fail(c, ERR_UTF8, "invalid UTF-8");
+		return json_check_fail(c, ERR_UTF8, "invalid UTF-8");
 	}
 	c->p++;
 	return 0;
 }
 
-static bool at_digit(const struct check *c)
+static bool json_check_is_digit(const struct check *c)
 {
 	return c->p < c->end && *c->p >= '0' && *c->p <= '9';
 }
 
-static int digits(struct check *c)
+static int json_check_digits(struct check *c)
 {
-	if (!at_digit(c))
-		return fail(c, ERR_SYNTAX, "digit expected");
-	while (at_digit(c))
+	if (!json_check_is_digit(c))
+		return json_check_fail(c, ERR_SYNTAX, "digit expected");
+	while (json_check_is_digit(c))
 		c->p++;
 	return 0;
 }
 
-static int number(struct check *c)
+static int json_check_number(struct check *c)
 {
 	int r = 0;
 
@@ -124,40 +128,41 @@ static int number(struct check *c)
 	if (c->p < c->end && *c->p == '0')
 		c->p++;
 	else
-		r = digits(c);
+		r = json_check_digits(c);
 	if (!r && c->p < c->end && *c->p == '.') {
 		c->p++;
-		r = digits(c);
+		r = json_check_digits(c);
 	}
 	if (!r && c->p < c->end && (*c->p == 'e' || *c->p == 'E')) {
 		c->p++;
 		if (c->p < c->end && (*c->p == '+' || *c->p == '-'))
 			c->p++;
-		r = digits(c);
+		r = json_check_digits(c);
 	}
 	return r;
 }
 
-static int word(struct check *c, struct str want)
+static int json_check_keyword(struct check *c, struct str want)
 {
 	if (!str_starts(str_make(c->p, (size_t)(c->end - c->p)), want))
-		return fail(c, ERR_SYNTAX, "only true, false and null are words");
+		return json_check_fail(
+			c, ERR_SYNTAX, "only true, false and null are words");
 	c->p += want.n;
 	return 0;
 }
 
-static int count(struct check *c)
+static int json_check_count_token(struct check *c)
 {
 	if (c->tokens >= c->caps->tokens)
-		return fail(c, ERR_LIMIT, "too many values and keys");
+		return json_check_fail(c, ERR_LIMIT, "too many values and keys");
 	c->tokens++;
 	return 0;
 }
 
-static int enter(struct check *c, bool object)
+static int json_check_open(struct check *c, bool object)
 {
 	if (c->depth >= c->caps->depth)
-		return fail(c, ERR_DEPTH, "nested too deeply");
+		return json_check_fail(c, ERR_DEPTH, "nested too deeply");
 	c->level[c->depth++] = (struct level){
 		.object = object,
 		.first_key = c->keys.n / sizeof(struct key),
@@ -166,48 +171,48 @@ static int enter(struct check *c, bool object)
 	return object ? FIRST_KEY : FIRST_VALUE;
 }
 
-static int value(struct check *c)
+static int json_check_value(struct check *c)
 {
 	struct str inside;
-	int r = count(c);
+	int r = json_check_count_token(c);
 
 	if (r)
 		return r;
 	switch (*c->p) {
 	case '{':
-		return enter(c, true);
+		return json_check_open(c, true);
 	case '[':
-		return enter(c, false);
+		return json_check_open(c, false);
 	case '"':
-		r = string(c, &inside);
+		r = json_check_string(c, &inside);
 		break;
 	case 't':
-		r = word(c, STR("true"));
+		r = json_check_keyword(c, STR("true"));
 		break;
 	case 'f':
-		r = word(c, STR("false"));
+		r = json_check_keyword(c, STR("false"));
 		break;
 	case 'n':
-		r = word(c, STR("null"));
+		r = json_check_keyword(c, STR("null"));
 		break;
 	default:
-		if (*c->p != '-' && !at_digit(c))
-			return fail(c, ERR_SYNTAX,
+		if (*c->p != '-' && !json_check_is_digit(c))
+			return json_check_fail(c, ERR_SYNTAX,
 				"value expected: object, array, string in double "
 				"quotes, number, true, false or null");
-		r = number(c);
+		r = json_check_number(c);
 	}
 	return r ? r : AFTER;
 }
 
-/* FNV-1a: keys can be made to collide, which only costs compare_keys time. */
-static uint64_t hash(struct str inside)
+/* FNV-1a: keys can be made to collide, which only costs json_check_compare_keys time. */
+static uint64_t json_check_hash_key(struct str inside)
 {
 	uint64_t h = 0xcbf29ce484222325;
 	char out[4];
 
 	while (inside.n) {
-		struct str s = json_piece(&inside, out);
+		struct str s = json_decode_next(&inside, out);
 
 		for (size_t i = 0; i < s.n; i++)
 			h = (h ^ (unsigned char)s.p[i]) * 0x100000001b3;
@@ -215,7 +220,8 @@ static uint64_t hash(struct str inside)
 	return h;
 }
 
-static int compare_keys(const char *text, const struct key *a, const struct key *b)
+static int json_check_compare_keys(
+	const char *text, const struct key *a, const struct key *b)
 {
 	if (a->hash != b->hash)
 		return a->hash < b->hash ? -1 : 1;
@@ -223,7 +229,7 @@ static int compare_keys(const char *text, const struct key *a, const struct key 
 }
 
 /* Shell's sort, gaps of Knuth: short, and quick enough for any order. */
-static void sort_keys(const char *text, struct key *k, size_t n)
+static void json_check_sort_keys(const char *text, struct key *k, size_t n)
 {
 	size_t gap = 1;
 
@@ -234,7 +240,8 @@ static void sort_keys(const char *text, struct key *k, size_t n)
 			struct key moving = k[i];
 			size_t j = i;
 
-			for (; j >= gap && compare_keys(text, &k[j - gap], &moving) > 0;
+			for (; j >= gap &&
+				json_check_compare_keys(text, &k[j - gap], &moving) > 0;
 				j -= gap)
 				k[j] = k[j - gap];
 			k[j] = moving;
@@ -243,38 +250,38 @@ static void sort_keys(const char *text, struct key *k, size_t n)
 }
 
 /* The number of keys of the innermost object so far. */
-static size_t keys_here(const struct check *c)
+static size_t json_check_count_keys(const struct check *c)
 {
 	return c->keys.n / sizeof(struct key) - c->level[c->depth - 1].first_key;
 }
 
 /* Looks for equal keys in the innermost object and forgets its keys. */
-static int unique_keys(struct check *c)
+static int json_check_unique_keys(struct check *c)
 {
 	size_t first = c->level[c->depth - 1].first_key;
-	size_t n = keys_here(c);
+	size_t n = json_check_count_keys(c);
 	struct key *k;
 
 	if (!n)
 		return 0;
 	k = (struct key *)(void *)c->keys.p + first;
-	sort_keys(c->start, k, n);
+	json_check_sort_keys(c->start, k, n);
 	for (size_t i = 1; i < n; i++) {
-		if (compare_keys(c->start, &k[i - 1], &k[i]) == 0) {
+		if (json_check_compare_keys(c->start, &k[i - 1], &k[i]) == 0) {
 			c->p = c->start + (k[i].at > k[i - 1].at ? k[i].at : k[i - 1].at);
-			return fail(c, ERR_DUPLICATE, "this key stands twice");
+			return json_check_fail(c, ERR_DUPLICATE, "this key stands twice");
 		}
 	}
 	c->keys.n = first * sizeof(struct key);
 	return 0;
 }
 
-static int leave(struct check *c)
+static int json_check_close(struct check *c)
 {
 	int r = 0;
 
 	if (c->level[c->depth - 1].object)
-		r = unique_keys(c);
+		r = json_check_unique_keys(c);
 	if (r)
 		return r;
 	c->depth--;
@@ -282,95 +289,96 @@ static int leave(struct check *c)
 	return AFTER;
 }
 
-static void skip_blanks(struct check *c)
+static void json_check_skip_blanks(struct check *c)
 {
 	while (c->p < c->end &&
 		(*c->p == ' ' || *c->p == '\n' || *c->p == '\r' || *c->p == '\t'))
 		c->p++;
 }
 
-static int remember(struct check *c, struct str inside)
+static int json_check_add_key(struct check *c, struct str inside)
 {
 	struct key k = {
-		.hash = hash(inside),
+		.hash = json_check_hash_key(inside),
 		.at = (uint32_t)(inside.p - c->start),
 		.n = (uint32_t)inside.n,
 	};
 
 	buf_put(&c->keys, &k, sizeof(k));
 	if (c->keys.err)
-		return fail(c, c->keys.err, "out of memory");
+		return json_check_fail(c, c->keys.err, "out of memory");
 	return 0;
 }
 
-static int key(struct check *c)
+static int json_check_key(struct check *c)
 {
 	struct str inside;
 	int r;
 
 	if (*c->p != '"')
-		return fail(c, ERR_SYNTAX, "key expected: a string in double quotes");
-	if (keys_here(c) >= c->caps->keys)
-		return fail(c, ERR_LIMIT, "too many keys in one object");
-	r = count(c);
+		return json_check_fail(
+			c, ERR_SYNTAX, "key expected: a string in double quotes");
+	if (json_check_count_keys(c) >= c->caps->keys)
+		return json_check_fail(c, ERR_LIMIT, "too many keys in one object");
+	r = json_check_count_token(c);
 	if (!r)
-		r = string(c, &inside);
+		r = json_check_string(c, &inside);
 	if (!r)
-		r = remember(c, inside);
+		r = json_check_add_key(c, inside);
 	if (r)
 		return r;
-	skip_blanks(c);
+	json_check_skip_blanks(c);
 	if (c->p == c->end || *c->p != ':')
-		return fail(c, ERR_SYNTAX, "colon expected after the key");
+		return json_check_fail(c, ERR_SYNTAX, "colon expected after the key");
 	c->p++;
 	return VALUE;
 }
 
-static int first_key(struct check *c)
+static int json_check_first_key(struct check *c)
 {
-	return *c->p == '}' ? leave(c) : key(c);
+	return *c->p == '}' ? json_check_close(c) : json_check_key(c);
 }
 
-static int first_value(struct check *c)
+static int json_check_first_value(struct check *c)
 {
-	return *c->p == ']' ? leave(c) : value(c);
+	return *c->p == ']' ? json_check_close(c) : json_check_value(c);
 }
 
-static int after(struct check *c)
+static int json_check_separator(struct check *c)
 {
 	bool object;
 
 	if (!c->depth)
-		return fail(c, ERR_SYNTAX, "more bytes behind the value");
+		return json_check_fail(c, ERR_SYNTAX, "more bytes behind the value");
 	object = c->level[c->depth - 1].object;
 	if (*c->p == ',') {
 		c->p++;
 		return object ? KEY : VALUE;
 	}
 	if (*c->p == (object ? '}' : ']'))
-		return leave(c);
-	return fail(c, ERR_SYNTAX,
+		return json_check_close(c);
+	return json_check_fail(c, ERR_SYNTAX,
 		object ? "a comma or } is missing" : "a comma or ] is missing");
 }
 
-static int check(struct check *c)
+static int json_check_text(struct check *c)
 {
 	static int (*const step[])(struct check *) = {
-		[VALUE] = value,
-		[FIRST_VALUE] = first_value,
-		[KEY] = key,
-		[FIRST_KEY] = first_key,
-		[AFTER] = after,
+		[VALUE] = json_check_value,
+		[FIRST_VALUE] = json_check_first_value,
+		[KEY] = json_check_key,
+		[FIRST_KEY] = json_check_first_key,
+		[AFTER] = json_check_separator,
 	};
 	int expect = VALUE;
 
-	for (skip_blanks(c); c->p < c->end; skip_blanks(c)) {
+	for (json_check_skip_blanks(c); c->p < c->end; json_check_skip_blanks(c)) {
 		expect = step[expect](c);
 		if (expect < 0)
 			return expect;
 	}
 	if (expect != AFTER || c->depth)
-		return fail(c, ERR_SYNTAX, "the text ends too early");
+		return json_check_fail(c, ERR_SYNTAX, "the text ends too early");
 	return 0;
 }
 
@@ -389,10 +397,10 @@ int json_check(struct str text, const struct json_caps *caps, size_t *tokens,
 
 	assert(caps->depth <= JSON_DEPTH_MAX && caps->tokens <= INT32_MAX);
 	if (text.n > INT32_MAX) /* jsmn counts bytes in int */
-		return fail(&c, ERR_LIMIT, "the text is too long");
+		return json_check_fail(&c, ERR_LIMIT, "the text is too long");
 	if (str_starts(text, STR("\xef\xbb\xbf")))
-		return fail(&c, ERR_SYNTAX, "byte order mark before the text");
-	r = check(&c);
+		return json_check_fail(&c, ERR_SYNTAX, "byte order mark before the text");
+	r = json_check_text(&c);
 	buf_free(&c.keys);
 	if (!r)
 		*tokens = c.tokens;

@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 
 /* True when one of the eight bytes is below 0x20, a quote or a backslash. */
-static bool word_has_special(uint64_t w)
+static bool json_has_special(uint64_t w)
 {
 	const uint64_t ones = 0x0101010101010101;
 	uint64_t quote = w ^ ones * '"';
@@ -14,14 +14,14 @@ static bool word_has_special(uint64_t w)
 		ones * 0x80;
 }
 
-size_t json_plain(struct str s)
+size_t json_plain_length(struct str s)
 {
 	size_t n = 0;
 	uint64_t word;
 
 	for (; s.n - n >= sizeof(word); n += sizeof(word)) {
 		memcpy(&word, s.p + n, sizeof(word));
-		if (word_has_special(word))
+		if (json_has_special(word))
 			break;
 	}
 	while (n < s.n && (unsigned char)s.p[n] >= 0x20 && s.p[n] != '"' &&
@@ -30,7 +30,7 @@ size_t json_plain(struct str s)
 	return n;
 }
 
-int json_hex4(const char *p)
+int json_parse_hex4(const char *p)
 {
 	int v = 0;
 
@@ -47,17 +47,17 @@ int json_hex4(const char *p)
 	return v;
 }
 
-bool json_high_surrogate(int unit)
+bool json_is_high_surrogate(int unit)
 {
 	return (unit & 0xfc00) == 0xd800;
 }
 
-bool json_low_surrogate(int unit)
+bool json_is_low_surrogate(int unit)
 {
 	return (unit & 0xfc00) == 0xdc00;
 }
 
-struct str json_piece(struct str *inside, char out[4])
+struct str json_decode_next(struct str *inside, char out[4])
 {
 	static const char decoded[] = {
 		['"'] = '"',
@@ -82,11 +82,11 @@ struct str json_piece(struct str *inside, char out[4])
 		*inside = str_skip(*inside, 2);
 		return str_make(out, 1);
 	}
-	unit = json_hex4(inside->p + 2);
+	unit = json_parse_hex4(inside->p + 2);
 	*inside = str_skip(*inside, 6);
-	if (json_high_surrogate(unit)) {
+	if (json_is_high_surrogate(unit)) {
 		unit = 0x10000 + ((unit & 0x3ff) << 10) +
-			(json_hex4(inside->p + 2) & 0x3ff);
+			(json_parse_hex4(inside->p + 2) & 0x3ff);
 		*inside = str_skip(*inside, 6);
 	}
 	return str_make(out, utf8_encode((uint32_t)unit, out));
@@ -102,9 +102,9 @@ int json_compare(struct str a, struct str b)
 		int order;
 
 		if (!x.n)
-			x = json_piece(&a, out_x);
+			x = json_decode_next(&a, out_x);
 		if (!y.n)
-			y = json_piece(&b, out_y);
+			y = json_decode_next(&b, out_y);
 		n = x.n < y.n ? x.n : y.n;
 		if (!n)
 			return (x.n > 0) - (y.n > 0);
@@ -116,12 +116,12 @@ int json_compare(struct str a, struct str b)
 	}
 }
 
-bool json_means(struct str inside, struct str want)
+bool json_text_equals(struct str inside, struct str want)
 {
 	char out[4];
 
 	while (inside.n) {
-		struct str p = json_piece(&inside, out);
+		struct str p = json_decode_next(&inside, out);
 
 		if (!str_starts(want, p))
 			return false;

@@ -28,12 +28,12 @@ enum state {
 	TEXT,
 };
 
-static enum state state(const struct jw *w)
+static enum state jw_get_state(const struct jw *w)
 {
 	return w->state[w->depth];
 }
 
-static void enter(struct jw *w, enum state s)
+static void jw_set_state(struct jw *w, enum state s)
 {
 	w->state[w->depth] = (uint8_t)s;
 }
@@ -42,11 +42,11 @@ void jw_init(struct jw *w, struct buf *out)
 {
 	w->out = out;
 	w->depth = 0;
-	enter(w, ROOT);
+	jw_set_state(w, ROOT);
 }
 
 /* Writes the separator before a value. */
-static void value(struct jw *w)
+static void jw_begin_value(struct jw *w)
 {
 	static const uint8_t after[] = {
 		[ROOT] = ROOT_DONE,
@@ -54,36 +54,36 @@ static void value(struct jw *w)
 		[ARRAY_NEXT] = ARRAY_NEXT,
 		[OBJECT_VALUE] = OBJECT_NEXT,
 	};
-	enum state s = state(w);
+	enum state s = jw_get_state(w);
 
 	assert(s == ROOT || s == ARRAY_FIRST || s == ARRAY_NEXT || s == OBJECT_VALUE);
 	if (s == ARRAY_NEXT)
 		buf_putc(w->out, ',');
-	enter(w, after[s]);
+	jw_set_state(w, after[s]);
 }
 
-static void begin(struct jw *w, char bracket, enum state first)
+static void jw_open(struct jw *w, char bracket, enum state first)
 {
-	value(w);
+	jw_begin_value(w);
 	buf_putc(w->out, bracket);
 	assert(w->depth < JW_DEPTH);
 	w->depth++;
-	enter(w, first);
+	jw_set_state(w, first);
 }
 
 void jw_object(struct jw *w)
 {
-	begin(w, '{', OBJECT_FIRST);
+	jw_open(w, '{', OBJECT_FIRST);
 }
 
 void jw_array(struct jw *w)
 {
-	begin(w, '[', ARRAY_FIRST);
+	jw_open(w, '[', ARRAY_FIRST);
 }
 
 void jw_end(struct jw *w)
 {
-	enum state s = state(w);
+	enum state s = jw_get_state(w);
 	bool array = s == ARRAY_FIRST || s == ARRAY_NEXT;
 
 	assert(array || s == OBJECT_FIRST || s == OBJECT_NEXT);
@@ -92,7 +92,7 @@ void jw_end(struct jw *w)
 }
 
 /* Writes a character that must be escaped in a string. */
-static void escape(struct buf *out, unsigned char c)
+static void jw_put_escape(struct buf *out, unsigned char c)
 {
 	static const char letter[0x20] = {
 		['\b'] = 'b',
@@ -110,25 +110,25 @@ static void escape(struct buf *out, unsigned char c)
 	buf_put(out, text, two ? 2 : sizeof(text));
 }
 
-static void content(struct buf *out, struct str s)
+static void jw_put_escaped(struct buf *out, struct str s)
 {
 	while (s.n) {
-		size_t plain = json_plain(s);
+		size_t plain = json_plain_length(s);
 
 		if (plain)
 			utf8_repair(out, str_make(s.p, plain));
 		s = str_skip(s, plain);
 		if (s.n) {
-			escape(out, (unsigned char)s.p[0]);
+			jw_put_escape(out, (unsigned char)s.p[0]);
 			s = str_skip(s, 1);
 		}
 	}
 }
 
-static void quoted(struct buf *out, struct str s)
+static void jw_put_quoted(struct buf *out, struct str s)
 {
 	buf_putc(out, '"');
-	content(out, s);
+	jw_put_escaped(out, s);
 	buf_putc(out, '"');
 }
 
@@ -139,20 +139,20 @@ void jw_key(struct jw *w, const char *key)
 
 void jw_key_str(struct jw *w, struct str key)
 {
-	enum state s = state(w);
+	enum state s = jw_get_state(w);
 
 	assert(s == OBJECT_FIRST || s == OBJECT_NEXT);
 	if (s == OBJECT_NEXT)
 		buf_putc(w->out, ',');
-	quoted(w->out, key);
+	jw_put_quoted(w->out, key);
 	buf_putc(w->out, ':');
-	enter(w, OBJECT_VALUE);
+	jw_set_state(w, OBJECT_VALUE);
 }
 
 void jw_str(struct jw *w, struct str s)
 {
-	value(w);
-	quoted(w->out, s);
+	jw_begin_value(w);
+	jw_put_quoted(w->out, s);
 }
 
 void jw_cstr(struct jw *w, const char *s)
@@ -162,13 +162,13 @@ void jw_cstr(struct jw *w, const char *s)
 
 void jw_int(struct jw *w, int64_t v)
 {
-	value(w);
+	jw_begin_value(w);
 	buf_fmt(w->out, "%" PRId64, v);
 }
 
 void jw_uint(struct jw *w, uint64_t v)
 {
-	value(w);
+	jw_begin_value(w);
 	buf_fmt(w->out, "%" PRIu64, v);
 }
 
@@ -180,35 +180,35 @@ void jw_double(struct jw *w, double v)
 		jw_null(w);
 		return;
 	}
-	value(w);
-	float_text(v, text);
+	jw_begin_value(w);
+	float_format(v, text);
 	buf_puts(w->out, text);
 }
 
 void jw_bool(struct jw *w, bool v)
 {
-	value(w);
+	jw_begin_value(w);
 	buf_puts(w->out, v ? "true" : "false");
 }
 
 void jw_null(struct jw *w)
 {
-	value(w);
+	jw_begin_value(w);
 	buf_puts(w->out, "null");
 }
 
 void jw_raw(struct jw *w, struct str json)
 {
-	value(w);
+	jw_begin_value(w);
 	buf_str(w->out, json);
 }
 
 void jw_text_begin(struct jw_text *t, struct jw *w)
 {
-	value(w);
+	jw_begin_value(w);
 	buf_putc(w->out, '"');
 	w->depth++;
-	enter(w, TEXT);
+	jw_set_state(w, TEXT);
 	t->w = w;
 	t->part_n = 0;
 }
@@ -216,18 +216,18 @@ void jw_text_begin(struct jw_text *t, struct jw *w)
 /*
  * Completes the character that the last piece left unfinished; U+FFFD if it is invalid.
  */
-static struct str join(struct jw_text *t, struct str s)
+static struct str jw_text_complete(struct jw_text *t, struct str s)
 {
 	while (t->part_n && s.n) {
 		struct str part = str_make(t->part, t->part_n + 1);
 
 		t->part[t->part_n] = s.p[0];
-		if (utf8_tail(part) == part.n) {
+		if (utf8_unfinished_length(part) == part.n) {
 			t->part_n++;
 			s = str_skip(s, 1);
 			continue;
 		}
-		if (utf8_valid(part))
+		if (utf8_is_valid(part))
 			s = str_skip(s, 1);
 		else
 			part.n--;
@@ -241,19 +241,19 @@ void jw_text_put(struct jw_text *t, struct str s)
 {
 	size_t tail;
 
-	assert(state(t->w) == TEXT);
-	s = join(t, s);
+	assert(jw_get_state(t->w) == TEXT);
+	s = jw_text_complete(t, s);
 	if (!s.n)
 		return;
-	tail = utf8_tail(s);
-	content(t->w->out, str_make(s.p, s.n - tail));
+	tail = utf8_unfinished_length(s);
+	jw_put_escaped(t->w->out, str_make(s.p, s.n - tail));
 	for (; t->part_n < tail; t->part_n++)
 		t->part[t->part_n] = s.p[s.n - tail + t->part_n];
 }
 
 void jw_text_end(struct jw_text *t)
 {
-	assert(state(t->w) == TEXT);
+	assert(jw_get_state(t->w) == TEXT);
 	utf8_repair(t->w->out, str_make(t->part, t->part_n));
 	t->part_n = 0;
 	buf_putc(t->w->out, '"');

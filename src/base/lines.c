@@ -13,7 +13,7 @@ void lines_free(struct lines *l)
 	l->taken = false;
 }
 
-static struct str without_cr(struct str line)
+static struct str lines_trim_cr(struct str line)
 {
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
@@ -33,7 +33,7 @@ int lines_next(struct lines *l, struct str *in, struct str *line)
 	/* A line that arrived in one piece is not copied. */
 	if (at < in->n && !l->part.n && at <= l->part.max) {
 		*in = str_skip(*in, at + 1);
-		*line = without_cr(piece);
+		*line = lines_trim_cr(piece);
 		return 0;
 	}
 	buf_str(&l->part, piece);
@@ -45,11 +45,11 @@ int lines_next(struct lines *l, struct str *in, struct str *line)
 	}
 	*in = str_skip(*in, at + 1);
 	l->taken = true;
-	*line = without_cr(buf_view(&l->part));
+	*line = lines_trim_cr(buf_view(&l->part));
 	return 0;
 }
 
 void lines_rest(struct lines *l, struct str *line)
 {
-	*line = l->taken ? str_make(NULL, 0) : without_cr(buf_view(&l->part));
+	*line = l->taken ? str_make(NULL, 0) : lines_trim_cr(buf_view(&l->part));
 }

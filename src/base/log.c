@@ -11,12 +11,12 @@ enum { LINE_MAX_BYTES = 1024 };
 static const char *log_prefix = "od-runtime";
 static bool errors_only;
 
-void log_name(const char *name)
+void log_set_name(const char *name)
 {
 	log_prefix = name;
 }
 
-void log_quiet(void)
+void log_set_quiet(void)
 {
 	errors_only = true;
 }
@@ -25,14 +25,14 @@ void log_quiet(void)
  * Whether a line can be written without waiting. The reader of the log may have stopped,
  * and must not block us. A writable pipe has space for a line.
  */
-static bool has_room(void)
+static bool log_is_writable(void)
 {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 
 	return poll(&p, 1, 0) > 0;
 }
 
-static void PRINTF(2, 0) line(const char *level, const char *fmt, va_list ap)
+static void PRINTF(2, 0) log_write_line(const char *level, const char *fmt, va_list ap)
 {
 	char text[LINE_MAX_BYTES];
 	int head = snprintf(text, sizeof(text), "%s: %s", log_prefix, level);
@@ -47,7 +47,7 @@ static void PRINTF(2, 0) line(const char *level, const char *fmt, va_list ap)
 		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
 			text[i] = '?';
 	text[n++] = '\n';
-	if (!has_room())
+	if (!log_is_writable())
 		return;
 	/* An error of the log itself cannot be reported. */
 	if (write(STDERR_FILENO, text, n) < 0)
@@ -61,7 +61,7 @@ void log_info(const char *fmt, ...)
 	if (errors_only)
 		return;
 	va_start(ap, fmt);
-	line("", fmt, ap);
+	log_write_line("", fmt, ap);
 	va_end(ap);
 }
 
@@ -72,7 +72,7 @@ void log_warn(const char *fmt, ...)
 	if (errors_only)
 		return;
 	va_start(ap, fmt);
-	line("warning: ", fmt, ap);
+	log_write_line("warning: ", fmt, ap);
 	va_end(ap);
 }
 
@@ -81,6 +81,6 @@ void log_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	line("error: ", fmt, ap);
+	log_write_line("error: ", fmt, ap);
 	va_end(ap);
 }

@@ -10,10 +10,10 @@
 #include "base/err.h"
 
 /* The name that starts each line; a string that lives as long as the program. */
-void log_name(const char *name);
+void log_set_name(const char *name);
 
 /* From now on only errors are logged. */
-void log_quiet(void);
+void log_set_quiet(void);
 
 void log_info(const char *fmt, ...) PRINTF(1, 2);
 void log_warn(const char *fmt, ...) PRINTF(1, 2);

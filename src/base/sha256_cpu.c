@@ -28,7 +28,7 @@ static const uint32_t constants[64]
 #include <cpuid.h>
 #include <immintrin.h>
 
-static bool is_known(void)
+static bool sha256_cpu_is_supported(void)
 {
 	unsigned a, b, c, d;
 
@@ -37,7 +37,7 @@ static bool is_known(void)
 	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
 }
 
-__attribute__((target("sha,sse4.1"))) static void blocks(
+__attribute__((target("sha,sse4.1"))) static void sha256_cpu_hash_blocks(
 	uint32_t s[8], const uint8_t *p, size_t n)
 {
 	const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
@@ -78,27 +78,27 @@ __attribute__((target("sha,sse4.1"))) static void blocks(
 #include <arm_neon.h>
 #include <sys/auxv.h>
 
-static bool is_known(void)
+static bool sha256_cpu_is_supported(void)
 {
 	const unsigned long hwcap_sha2 = 1 << 6;
 
 	return getauxval(AT_HWCAP) & hwcap_sha2;
 }
 
-static inline uint32x4_t load(const uint8_t *p)
+static inline uint32x4_t sha256_cpu_load(const uint8_t *p)
 {
 	return vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(p)));
 }
 
-__attribute__((target("+crypto"))) static void blocks(
+__attribute__((target("+crypto"))) static void sha256_cpu_hash_blocks(
 	uint32_t s[8], const uint8_t *p, size_t n)
 {
 	uint32x4_t abcd = vld1q_u32(s), efgh = vld1q_u32(s + 4);
 
 	for (; n; n--, p += 64) {
 		const uint32x4_t abcd0 = abcd, efgh0 = efgh;
-		uint32x4_t w0 = load(p), w1 = load(p + 16);
-		uint32x4_t w2 = load(p + 32), w3 = load(p + 48);
+		uint32x4_t w0 = sha256_cpu_load(p), w1 = sha256_cpu_load(p + 16);
+		uint32x4_t w2 = sha256_cpu_load(p + 32), w3 = sha256_cpu_load(p + 48);
 
 		for (int i = 0; i < 16; i++) {
 			uint32x4_t wk = vaddq_u32(w0, vld1q_u32(constants + 4 * i));
@@ -119,26 +119,26 @@ __attribute__((target("+crypto"))) static void blocks(
 
 #else
 
-static bool is_known(void)
+static bool sha256_cpu_is_supported(void)
 {
 	return false;
 }
 
-static void blocks(uint32_t s[8], const uint8_t *p, size_t n)
+static void sha256_cpu_hash_blocks(uint32_t s[8], const uint8_t *p, size_t n)
 {
 	(void)s, (void)p, (void)n;
 }
 
 #endif
 
-bool sha256_cpu_blocks(uint32_t state[8], const uint8_t *p, size_t n)
+bool sha256_cpu_update(uint32_t state[8], const uint8_t *p, size_t n)
 {
 	static enum { UNASKED, KNOWN, UNKNOWN } cpu;
 
 	/* In a virtual machine, CPUID traps into the hypervisor: it is executed once. */
 	if (cpu == UNASKED)
-		cpu = is_known() ? KNOWN : UNKNOWN;
+		cpu = sha256_cpu_is_supported() ? KNOWN : UNKNOWN;
 	if (cpu == KNOWN)
-		blocks(state, p, n);
+		sha256_cpu_hash_blocks(state, p, n);
 	return cpu == KNOWN;
 }

@@ -1,6 +1,6 @@
 #include "base/str.h"
 
-static char lower(char c)
+static char str_lower_char(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
@@ -10,7 +10,7 @@ bool str_eq_nocase(struct str a, struct str b)
 	if (a.n != b.n)
 		return false;
 	for (size_t i = 0; i < a.n; i++)
-		if (lower(a.p[i]) != lower(b.p[i]))
+		if (str_lower_char(a.p[i]) != str_lower_char(b.p[i]))
 			return false;
 	return true;
 }

@@ -10,7 +10,7 @@ struct step {
 };
 
 /* The table 3-7 of Unicode: only the second byte has ranges of its own. */
-static struct step step(struct str s)
+static struct step utf8_decode(struct str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	unsigned lo = 0x80, hi = 0xbf, more;
@@ -43,7 +43,7 @@ static struct step step(struct str s)
 }
 
 /* Length of the ASCII run at the front, rounded down to whole words. */
-static size_t ascii_words(struct str s)
+static size_t utf8_ascii_length(struct str s)
 {
 	size_t n = 0;
 	uint64_t word;
@@ -61,10 +61,10 @@ size_t utf8_prefix(struct str s)
 	struct str rest = s;
 
 	while (rest.n) {
-		size_t n = ascii_words(rest);
+		size_t n = utf8_ascii_length(rest);
 
 		if (n == 0) {
-			struct step c = step(rest);
+			struct step c = utf8_decode(rest);
 
 			if (c.kind != CHARACTER)
 				break;
@@ -75,14 +75,14 @@ size_t utf8_prefix(struct str s)
 	return s.n - rest.n;
 }
 
-bool utf8_valid(struct str s)
+bool utf8_is_valid(struct str s)
 {
 	return utf8_prefix(s) == s.n;
 }
 
 uint32_t utf8_next(struct str *s)
 {
-	struct step c = step(*s);
+	struct step c = utf8_decode(*s);
 
 	*s = str_skip(*s, c.n);
 	return c.cp;
@@ -93,12 +93,12 @@ size_t utf8_count(struct str s)
 	size_t count = 0;
 
 	while (s.n) {
-		size_t n = ascii_words(s);
+		size_t n = utf8_ascii_length(s);
 
 		s = str_skip(s, n);
 		count += n;
 		if (s.n) {
-			s = str_skip(s, step(s).n);
+			s = str_skip(s, utf8_decode(s).n);
 			count++;
 		}
 	}
@@ -110,10 +110,11 @@ size_t utf8_offset(struct str s, size_t n)
 	struct str rest = s;
 
 	while (rest.n && n) {
-		size_t ascii = ascii_words(str_make(rest.p, n < rest.n ? n : rest.n));
+		size_t ascii =
+			utf8_ascii_length(str_make(rest.p, n < rest.n ? n : rest.n));
 
 		if (ascii == 0) {
-			rest = str_skip(rest, step(rest).n);
+			rest = str_skip(rest, utf8_decode(rest).n);
 			n--;
 		}
 		rest = str_skip(rest, ascii);
@@ -122,7 +123,7 @@ size_t utf8_offset(struct str s, size_t n)
 	return s.n - rest.n;
 }
 
-size_t utf8_tail(struct str s)
+size_t utf8_unfinished_length(struct str s)
 {
 	for (size_t n = 1; n <= 3 && n <= s.n; n++) {
 		struct str end = str_skip(s, s.n - n);
@@ -130,7 +131,7 @@ size_t utf8_tail(struct str s)
 		/* A continuation byte: its character begins before it. */
 		if ((end.p[0] & 0xc0) == 0x80)
 			continue;
-		return step(end).kind == UNFINISHED ? n : 0;
+		return utf8_decode(end).kind == UNFINISHED ? n : 0;
 	}
 	return 0;
 }
@@ -158,6 +159,6 @@ void utf8_repair(struct buf *out, struct str s)
 		if (!s.n)
 			return;
 		buf_str(out, STR("\xef\xbf\xbd"));
-		s = str_skip(s, step(s).n);
+		s = str_skip(s, utf8_decode(s).n);
 	}
 }

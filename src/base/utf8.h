@@ -8,7 +8,7 @@ enum { UTF8_REPLACEMENT = 0xfffd };
 
 /* Length of the valid part at the front: s.n when all of it is valid. */
 size_t utf8_prefix(struct str s);
-bool utf8_valid(struct str s);
+bool utf8_is_valid(struct str s);
 
 /*
  * Takes the first character off *s and returns its code point. Invalid bytes
@@ -23,7 +23,7 @@ size_t utf8_count(struct str s);
 size_t utf8_offset(struct str s, size_t n);
 
 /* Length of an unfinished but so far valid character at the end: 0 to 3. */
-size_t utf8_tail(struct str s);
+size_t utf8_unfinished_length(struct str s);
 
 /* Encodes cp (which is a legal code point) into out; returns 1 to 4. */
 size_t utf8_encode(uint32_t cp, char out[4]);

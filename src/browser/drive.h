@@ -19,23 +19,23 @@ struct drive {
 	char cwd[FILE_PATH_MAX]; /* the folder of screenshots and downloads */
 	struct launch launch;    /* of a browser that this process started */
 	struct browser browser;
-	const char *endpoint; /* of an external browser (see endpoint.h), or NULL */
-	unsigned files;       /* count of downloaded files */
-	struct buf kept;      /* URLs of the tabs of a lost browser, each with a NUL */
-	size_t kept_active;   /* the index of the active one among them */
-	struct buf seen;      /* the last picture of the active page: PNG */
-	/* See browser.h. drive_look_on must follow a change. */
-	void (*picture)(void *arg, struct str jpeg);
-	int also; /* see cdp.h */
-	int (*woken)(void *arg);
+	const char *endpoint;  /* of an external browser (see endpoint.h), or NULL */
+	unsigned files;        /* count of downloaded files */
+	struct buf lost_urls;  /* URLs of the tabs of a lost browser, each with a NUL */
+	size_t lost_active;    /* the index of the active one among them */
+	struct buf screenshot; /* the last picture of the active page: PNG */
+	/* See browser.h. drive_update_cast must follow a change. */
+	void (*on_picture)(void *arg, struct str jpeg);
+	int wake_fd; /* see cdp.h */
+	int (*on_wake)(void *arg);
 	void *arg;
 };
 
 struct drive_task {
-	bool visit;      /* of a URL; else a text with calls */
-	struct str what; /* the URL or the text */
-	bool wants_tree; /* the whole tree, with the properties of elements */
-	bool knows_path; /* see struct answer */
+	bool visit;           /* of a URL; else a text with calls */
+	struct str source;    /* the URL or the text */
+	bool wants_tree;      /* the whole tree, with the properties of elements */
+	bool has_path_member; /* see struct answer */
 	uint64_t deadline;
 };
 
@@ -53,16 +53,17 @@ int drive_start(struct drive *d, struct buf *why) MUST_USE;
  * always an observation, except with -ECANCELED and -ENOMEM. If the browser is lost
  * during the action, the next drive_start starts it again with the pages that it had.
  */
-int drive_do(struct drive *d, const struct drive_task *task, struct buf *out) MUST_USE;
+int drive_run_task(
+	struct drive *d, const struct drive_task *task, struct buf *out) MUST_USE;
 /*
  * Stores a picture of the active page in d->seen. Returns 0; -ETIMEDOUT: the page does
- * not answer; or the errors of drive_idle.
+ * not answer; or the errors of drive_wait_event.
  */
-int drive_see(struct drive *d, uint64_t deadline) MUST_USE;
-void drive_look_on(struct drive *d);
+int drive_capture_page(struct drive *d, uint64_t deadline) MUST_USE;
+void drive_update_cast(struct drive *d);
 /* Marks the browser as lost. drive_start restores its pages. */
-void drive_lose(struct drive *d);
+void drive_mark_lost(struct drive *d);
 /* Handles events until the browser closes or also has input, which calls woken. */
-int drive_idle(struct drive *d) MUST_USE;
+int drive_wait_event(struct drive *d) MUST_USE;
 
 #endif

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-	FETCH_MS = 10000, /* longer downloads continue; a later action reports them */
-	NAMES = 10000,    /* number of names that are tried */
+	FETCH_MS = 10000,  /* longer downloads continue; a later action reports them */
+	NAMES_MAX = 10000, /* number of names that are tried */
 	MAGIC = 16,
 };
 
@@ -23,7 +23,8 @@ enum {
  * The name has the time in UTC. Time zones and strftime would add 11 KB of the C library
  * to the program.
  */
-void drive_save(const struct drive *d, struct str png, char path[FILE_PATH_MAX])
+void drive_save_screenshot(
+	const struct drive *d, struct str png, char path[FILE_PATH_MAX])
 {
 	struct timespec now;
 	struct tm t;
@@ -61,7 +62,7 @@ void drive_save(const struct drive *d, struct str png, char path[FILE_PATH_MAX])
  * The file name extension for the first bytes of a file. Chrome stores downloads without
  * an extension, under their GUID.
  */
-static const char *extension(const char *path)
+static const char *drive_detect_extension(const char *path)
 {
 	static const struct {
 		struct str magic;
@@ -91,19 +92,20 @@ static const char *extension(const char *path)
 	return "";
 }
 
-static bool is_over(void *arg)
+static bool drive_is_download_over(void *arg)
 {
 	const struct browser *b = arg;
 
-	return b->download.state != DOWNLOAD_BEGUN;
+	return b->download.state != DOWNLOAD_STARTED;
 }
 
 /* Gives the file a new name. An existing file is never replaced. */
-static int give_name(struct drive *d, const char *from, char path[FILE_PATH_MAX])
+static int drive_rename_download(
+	struct drive *d, const char *from, char path[FILE_PATH_MAX])
 {
-	const char *ext = extension(from);
+	const char *ext = drive_detect_extension(from);
 
-	for (int i = 0; i < NAMES; i++) {
+	for (int i = 0; i < NAMES_MAX; i++) {
 		d->files++;
 		if (snprintf(path, FILE_PATH_MAX, "%s/file_%u%s", d->cwd, d->files,
 			    ext) >= FILE_PATH_MAX)
@@ -119,11 +121,11 @@ static int give_name(struct drive *d, const char *from, char path[FILE_PATH_MAX]
 	return access(path, F_OK) < 0 && rename(from, path) == 0 ? 0 : ERR_REFUSED;
 }
 
-int drive_fetch(struct drive *d, char path[FILE_PATH_MAX])
+int drive_save_download(struct drive *d, char path[FILE_PATH_MAX])
 {
 	char from[FILE_PATH_MAX];
 	struct browser *b = &d->browser;
-	int r = browser_until(b, is_over, b, clock_ms() + FETCH_MS);
+	int r = browser_wait_until(b, drive_is_download_over, b, clock_ms() + FETCH_MS);
 	bool done = b->download.state == DOWNLOAD_DONE;
 
 	if (r && r != -ETIMEDOUT)
@@ -134,5 +136,5 @@ int drive_fetch(struct drive *d, char path[FILE_PATH_MAX])
 	if (snprintf(from, sizeof(from), "%s/.downloads/%s", d->cwd, b->download.guid) >=
 		FILE_PATH_MAX)
 		return ERR_REFUSED;
-	return give_name(d, from, path);
+	return drive_rename_download(d, from, path);
 }

@@ -12,11 +12,11 @@
 enum {
 	VISIT_MAX = 8 << 20, /* a data: URL, with the call around it */
 	DATA_SHOWN = 64,     /* characters of a data: URL */
-	LOOK_MS = 30000,     /* pages of 12,000 nodes take 1.5 s */
+	OBSERVE_MS = 30000,  /* pages of 12,000 nodes take 1.5 s */
 };
 
 /* Whether url is a bare host: a name with a dot, localhost, or an address in brackets. */
-static bool is_bare_host(struct str url)
+static bool drive_is_bare_host(struct str url)
 {
 	size_t end = 0;
 	struct str host, port;
@@ -34,7 +34,7 @@ static bool is_bare_host(struct str url)
 }
 
 /* Writes the URL as the inside of a literal. Nothing in the URL ends the literal. */
-static void put_quoted(struct buf *b, struct str url)
+static void drive_put_quoted(struct buf *b, struct str url)
 {
 	for (size_t i = 0; i < url.n; i++)
 		if (url.p[i] == '"' || url.p[i] == '\\')
@@ -48,7 +48,7 @@ static void put_quoted(struct buf *b, struct str url)
 }
 
 /* Converts a URL to the call of the contract. Paths and bare hosts are accepted, too. */
-static int visit_text(struct str url, struct arena *a, struct str *text)
+static int drive_make_goto(struct str url, struct arena *a, struct str *text)
 {
 	struct buf whole = BUF_INIT(VISIT_MAX);
 	char *copy;
@@ -59,9 +59,9 @@ static int visit_text(struct str url, struct arena *a, struct str *text)
 		buf_puts(&whole, "file://");
 		buf_percent(&whole, url, "/");
 	} else {
-		if (is_bare_host(url))
+		if (drive_is_bare_host(url))
 			buf_puts(&whole, "http://");
-		put_quoted(&whole, url);
+		drive_put_quoted(&whole, url);
 	}
 	buf_puts(&whole, "\")");
 	copy = whole.err ? NULL : arena_cstr(a, buf_view(&whole));
@@ -71,7 +71,7 @@ static int visit_text(struct str url, struct arena *a, struct str *text)
 	return copy ? 0 : -ENOMEM;
 }
 
-static int tell(struct buf *error, const char *words)
+static int drive_set_error(struct buf *error, const char *words)
 {
 	buf_reset(error);
 	buf_puts(error, words);
@@ -79,9 +79,10 @@ static int tell(struct buf *error, const char *words)
 }
 
 /* Runs the action. Errors that do not lose the browser become errors of the action. */
-static int act(struct browser *b, struct str action, struct arena *a, struct buf *error)
+static int drive_run_action(
+	struct browser *b, struct str action, struct arena *a, struct buf *error)
 {
-	int r = browser_act(b, action, a, error);
+	int r = browser_action_run(b, action, a, error);
 	struct tab *t;
 
 	if (r)
@@ -91,21 +92,23 @@ static int act(struct browser *b, struct str action, struct arena *a, struct buf
 		r = error->err;
 	}
 	if (!r)
-		r = browser_wake(b);
+		r = browser_wake_page(b);
 	if (r == -EPIPE)
-		return tell(error, "Error: the page let nobody in; its tab is closed.");
+		return drive_set_error(
+			error, "Error: the page let nobody in; its tab is closed.");
 	/* The last page may have closed itself when it answered. */
-	t = browser_active(b);
-	if (!r && t && t->lost) {
-		t->lost = false;
-		return tell(error, "Error: Page crashed; it is blank now.");
+	t = browser_active_tab(b);
+	if (!r && t && t->crash_reset) {
+		t->crash_reset = false;
+		return drive_set_error(error, "Error: Page crashed; it is blank now.");
 	}
 	return r;
 }
 
-static int note_pages(struct browser *b, struct answer *answer, struct arena *a)
+static int drive_list_pages(
+	struct browser *b, struct browse_answer *answer, struct arena *a)
 {
-	size_t n = browser_tabs(b), i = 0;
+	size_t n = browser_count_tabs(b), i = 0;
 	struct str *urls = arena_array(a, n + 1, sizeof(*urls));
 
 	if (!urls)
@@ -115,50 +118,50 @@ static int note_pages(struct browser *b, struct answer *answer, struct arena *a)
 	answer->urls = urls;
 	answer->urls_n = n;
 	answer->active = -1;
-	if (!browser_active(b))
+	if (!browser_active_tab(b))
 		return 0;
-	answer->active = (int)browser_index(b, browser_active(b));
+	answer->active = (int)browser_find_tab_index(b, browser_active_tab(b));
 	answer->url = urls[answer->active];
 	return 0;
 }
 
-static int look(struct drive *d, const struct drive_task *task, const struct answer *done,
-	struct arena *a, struct buf *out)
+static int drive_observe(struct drive *d, const struct drive_task *task,
+	const struct browse_answer *done, struct arena *a, struct buf *out)
 {
-	struct observe_want want = {
+	struct observe_options want = {
 		.visit = task->visit,
 		.objects = task->wants_tree,
 		.marks = true,
 		.view.data_url = DATA_SHOWN,
 	};
-	struct answer answer = *done;
+	struct browse_answer answer = *done;
 	struct browser *b = &d->browser;
 	char path[FILE_PATH_MAX];
-	struct sight s;
+	struct page_observation s;
 	int r;
 
-	sight_init(&s);
-	r = observe(b, &want, clock_ms() + LOOK_MS, &s);
+	page_observation_init(&s);
+	r = observe_page(b, &want, clock_ms() + OBSERVE_MS, &s);
 	if (!r)
-		r = note_pages(b, &answer, a);
+		r = drive_list_pages(b, &answer, a);
 	if (!r) {
-		drive_save(d, buf_view(&s.picture), path);
+		drive_save_screenshot(d, buf_view(&s.picture), path);
 		answer.path = str_c(path);
-		answer.knows_path = task->knows_path;
+		answer.has_path_member = task->has_path_member;
 		answer.screenshot = buf_view(&s.picture);
 		answer.marks = buf_view(&s.marks);
 		answer.text = buf_view(&s.text);
-		answer.no_text = str_c(s.no_text);
+		answer.text_error = str_c(s.text_error);
 		answer.axtree = buf_view(&s.axtree);
 		answer.props = buf_view(&s.props);
 		answer.focused = s.focused;
-		answer_write(&answer, out);
+		browse_answer_write(&answer, out);
 		r = out->err;
-		buf_free(&d->seen);
-		d->seen = s.picture;
+		buf_free(&d->screenshot);
+		d->screenshot = s.picture;
 		buf_init(&s.picture, OBSERVE_PICTURE_MAX);
 	}
-	sight_free(&s);
+	page_observation_free(&s);
 	return r;
 }
 
@@ -166,7 +169,7 @@ static int look(struct drive *d, const struct drive_task *task, const struct ans
  * Returns 1 if there was a download, which then is the observation. A download that
  * starts after the end of an action is reported by the next action.
  */
-static int fetch(struct drive *d, struct str action, struct buf *out)
+static int drive_put_download(struct drive *d, struct str action, struct buf *out)
 {
 	enum download_state state = d->browser.download.state;
 	char file[FILE_PATH_MAX];
@@ -174,31 +177,31 @@ static int fetch(struct drive *d, struct str action, struct buf *out)
 
 	if (state == DOWNLOAD_NONE || state == DOWNLOAD_SLOW)
 		return 0;
-	r = drive_fetch(d, file);
+	r = drive_save_download(d, file);
 	if (r)
 		return r == ERR_REFUSED ? 0 : r;
 	buf_reset(out);
-	answer_download(action, str_c(file), out);
+	browse_answer_put_download(action, str_c(file), out);
 	return out->err ? out->err : 1;
 }
 
-int drive_step(struct drive *d, const struct drive_task *task, struct arena *a,
+int drive_run_step(struct drive *d, const struct drive_task *task, struct arena *a,
 	struct buf *error, struct buf *out)
 {
-	struct answer answer = {.visit = task->visit, .action = task->what};
+	struct browse_answer answer = {.visit = task->visit, .action = task->source};
 	int r = 0;
 
 	if (task->visit)
-		r = visit_text(task->what, a, &answer.action);
+		r = drive_make_goto(task->source, a, &answer.action);
 	if (!r)
-		r = act(&d->browser, answer.action, a, error);
+		r = drive_run_action(&d->browser, answer.action, a, error);
 	if (!r)
-		r = fetch(d, answer.action, out);
+		r = drive_put_download(d, answer.action, out);
 	answer.error = buf_view(error);
 	if (!r)
-		r = look(d, task, &answer, a, out);
+		r = drive_observe(d, task, &answer, a, out);
 	/* A click may start a download during the observation. */
 	if (!r)
-		r = fetch(d, answer.action, out);
+		r = drive_put_download(d, answer.action, out);
 	return r < 0 ? r : 0;
 }

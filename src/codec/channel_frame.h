@@ -20,7 +20,7 @@ enum { CHANNEL_HEAD = 24 };
 /* Codes with which a stream is closed, besides those of WebSocket. */
 enum stream_code {
 	STREAM_FENCED = 4409, /* another connection, or a higher lease, takes over */
-	STREAM_TAKEN = 4423,  /* the sandbox's name belongs to another sandbox */
+	STREAM_NAME_CONFLICT = 4423, /* the sandbox's name belongs to another sandbox */
 };
 
 struct channel_frame {

@@ -5,21 +5,21 @@
 
 enum { HEAD = 12, CLASS_IN = 1, LABEL_MAX = 63, NAME_MAX_BYTES = 253 };
 
-static void put16(struct buf *out, unsigned v)
+static void dns_put16(struct buf *out, unsigned v)
 {
 	buf_putc(out, (char)(v >> 8));
 	buf_putc(out, (char)v);
 }
 
-int dns_ask(uint16_t id, struct str name, enum dns_type type, struct buf *out)
+int dns_write_query(uint16_t id, struct str name, enum dns_type type, struct buf *out)
 {
 	if (name.n && name.p[name.n - 1] == '.')
 		name.n--;
 	if (!name.n || name.n > NAME_MAX_BYTES)
 		return ERR_SYNTAX;
-	put16(out, id);
-	put16(out, 0x0100); /* recursion desired */
-	put16(out, 1);
+	dns_put16(out, id);
+	dns_put16(out, 0x0100); /* recursion desired */
+	dns_put16(out, 1);
 	buf_put(out, "\0\0\0\0\0", 6);
 	while (name.n) {
 		struct str label = str_cut(&name, '.');
@@ -30,18 +30,18 @@ int dns_ask(uint16_t id, struct str name, enum dns_type type, struct buf *out)
 		buf_str(out, label);
 	}
 	buf_putc(out, '\0');
-	put16(out, type);
-	put16(out, CLASS_IN);
+	dns_put16(out, type);
+	dns_put16(out, CLASS_IN);
 	return out->err;
 }
 
-static unsigned get16(struct str s, size_t at)
+static unsigned dns_get16(struct str s, size_t at)
 {
 	return (unsigned)(unsigned char)s.p[at] << 8 | (unsigned char)s.p[at + 1];
 }
 
 /* The offset after the name at at; 0 if the name is not terminated. */
-static size_t skip_name(struct str s, size_t at)
+static size_t dns_skip_name(struct str s, size_t at)
 {
 	while (at < s.n) {
 		unsigned n = (unsigned char)s.p[at];
@@ -57,7 +57,7 @@ static size_t skip_name(struct str s, size_t at)
 	return 0;
 }
 
-static void add(struct dns_addresses *found, const char *p, size_t n)
+static void dns_add_address(struct dns_addresses *found, const char *p, size_t n)
 {
 	if (found->n == DNS_ADDRESSES_MAX)
 		return;
@@ -65,7 +65,7 @@ static void add(struct dns_addresses *found, const char *p, size_t n)
 	memcpy(found->at[found->n++].bytes, p, n);
 }
 
-static int take_records(struct str s, size_t at, unsigned count, enum dns_type type,
+static int dns_read_records(struct str s, size_t at, unsigned count, enum dns_type type,
 	struct dns_addresses *found)
 {
 	struct dns_addresses got = *found;
@@ -73,17 +73,17 @@ static int take_records(struct str s, size_t at, unsigned count, enum dns_type t
 	for (; count; count--) {
 		size_t n;
 
-		at = skip_name(s, at);
+		at = dns_skip_name(s, at);
 		if (!at || s.n - at < 10)
 			return ERR_SYNTAX;
-		n = get16(s, at + 8);
+		n = dns_get16(s, at + 8);
 		if (s.n - at - 10 < n)
 			return ERR_SYNTAX;
 		/* Aliases (CNAME) are skipped: the server has already followed them. */
-		if (get16(s, at) == type && get16(s, at + 2) == CLASS_IN) {
+		if (dns_get16(s, at) == type && dns_get16(s, at + 2) == CLASS_IN) {
 			if (n != (type == DNS_A ? 4u : 16u))
 				return ERR_SYNTAX;
-			add(&got, s.p + at + 10, n);
+			dns_add_address(&got, s.p + at + 10, n);
 		}
 		at += 10 + n;
 	}
@@ -91,20 +91,20 @@ static int take_records(struct str s, size_t at, unsigned count, enum dns_type t
 	return 0;
 }
 
-int dns_take(struct str packet, uint16_t id, struct str name, enum dns_type type,
+int dns_read_answer(struct str packet, uint16_t id, struct str name, enum dns_type type,
 	struct dns_addresses *found)
 {
 	struct buf asked = BUF_INIT(512);
 	size_t n;
-	int r = dns_ask(id, name, type, &asked);
+	int r = dns_write_query(id, name, type, &asked);
 	bool same;
 
 	/*
 	 * The answer must repeat the question, which an off-path attacker has not seen.
 	 */
 	n = asked.n;
-	same = !r && packet.n >= n && get16(packet, 0) == id && packet.p[2] & 0x80 &&
-		get16(packet, 4) == 1 &&
+	same = !r && packet.n >= n && dns_get16(packet, 0) == id && packet.p[2] & 0x80 &&
+		dns_get16(packet, 4) == 1 &&
 		str_eq_nocase(str_make(packet.p + HEAD, n - HEAD),
 			str_make(asked.p + HEAD, n - HEAD));
 	buf_free(&asked);
@@ -116,7 +116,7 @@ int dns_take(struct str packet, uint16_t id, struct str name, enum dns_type type
 		return -EMSGSIZE;
 	switch (packet.p[3] & 0x0F) {
 	case 0:
-		return take_records(packet, n, get16(packet, 6), type, found);
+		return dns_read_records(packet, n, dns_get16(packet, 6), type, found);
 	case 3:
 		return -ENOENT;
 	default:
@@ -124,7 +124,7 @@ int dns_take(struct str packet, uint16_t id, struct str name, enum dns_type type
 	}
 }
 
-bool dns_read(struct str text, struct dns_address *a)
+bool dns_parse_address(struct str text, struct dns_address *a)
 {
 	char copy[46];
 	struct dns_address got = {0};
@@ -143,13 +143,13 @@ bool dns_read(struct str text, struct dns_address *a)
 	return true;
 }
 
-void dns_text(const struct dns_address *a, char out[46])
+void dns_format_address(const struct dns_address *a, char out[46])
 {
 	if (!inet_ntop(a->len == 4 ? AF_INET : AF_INET6, a->bytes, out, 46))
 		out[0] = '\0';
 }
 
-static struct str word(struct str *rest)
+static struct str dns_read_word(struct str *rest)
 {
 	struct str w;
 
@@ -161,15 +161,15 @@ static struct str word(struct str *rest)
 	return w;
 }
 
-void dns_take_hosts_line(struct str line, struct str name, struct dns_addresses *found)
+void dns_read_hosts_line(struct str line, struct str name, struct dns_addresses *found)
 {
 	struct dns_address a;
 	struct str w;
 
 	line.n = str_find_byte(line, '#');
-	if (!dns_read(word(&line), &a))
+	if (!dns_parse_address(dns_read_word(&line), &a))
 		return;
-	while ((w = word(&line)).n)
+	while ((w = dns_read_word(&line)).n)
 		if (str_eq_nocase(w, name))
-			add(found, (const char *)a.bytes, a.len);
+			dns_add_address(found, (const char *)a.bytes, a.len);
 }

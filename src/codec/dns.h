@@ -22,26 +22,27 @@ struct dns_addresses {
 };
 
 /* Appends the query for name. ERR_SYNTAX: the name cannot be queried. */
-int dns_ask(uint16_t id, struct str name, enum dns_type type, struct buf *out) MUST_USE;
+int dns_write_query(
+	uint16_t id, struct str name, enum dns_type type, struct buf *out) MUST_USE;
 
 /*
- * Reads an answer to dns_ask(id, name, type) and adds its addresses to *found, up to the
- * maximum. 0, also without an address; 1: the packet answers another query; -ENOENT:
- * there is no such name; -EMSGSIZE: the answer is truncated, the query has to be repeated
- * over TCP; -EAGAIN: the server cannot answer; ERR_SYNTAX.
+ * Reads an answer to dns_write_query(id, name, type) and adds its addresses to *found,
+ * up to the maximum. 0, also without an address; 1: the packet answers another query;
+ * -ENOENT: there is no such name; -EMSGSIZE: the answer is truncated, the query has to
+ * be repeated over TCP; -EAGAIN: the server cannot answer; ERR_SYNTAX.
  */
-int dns_take(struct str packet, uint16_t id, struct str name, enum dns_type type,
+int dns_read_answer(struct str packet, uint16_t id, struct str name, enum dns_type type,
 	struct dns_addresses *found) MUST_USE;
 
 /*
  * Adds the address that a line of /etc/hosts gives for name. A malformed line gives none.
  */
-void dns_take_hosts_line(struct str line, struct str name, struct dns_addresses *found);
+void dns_read_hosts_line(struct str line, struct str name, struct dns_addresses *found);
 
 /* Writes the text of an address, of up to 46 bytes. */
-void dns_text(const struct dns_address *a, char out[46]);
+void dns_format_address(const struct dns_address *a, char out[46]);
 
 /* Parses an address in text form. False if text is none. */
-bool dns_read(struct str text, struct dns_address *a);
+bool dns_parse_address(struct str text, struct dns_address *a);
 
 #endif

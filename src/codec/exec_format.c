@@ -15,7 +15,7 @@ static const struct elf_layout elf_layouts[] = {
 };
 
 /* n bytes at an offset that the caller has checked. */
-static uint64_t elf_field(struct str b, size_t at, size_t n)
+static uint64_t exec_format_read_field(struct str b, size_t at, size_t n)
 {
 	bool big = b.p[EI_DATA] == ELFDATA2MSB;
 	uint64_t v = 0;
@@ -26,7 +26,7 @@ static uint64_t elf_field(struct str b, size_t at, size_t n)
 }
 
 /* The part of b from at on, n bytes, without what follows its first NUL; else empty. */
-static struct str elf_text(struct str b, uint64_t at, uint64_t n)
+static struct str exec_format_read_text(struct str b, uint64_t at, uint64_t n)
 {
 	struct str s;
 
@@ -37,7 +37,7 @@ static struct str elf_text(struct str b, uint64_t at, uint64_t n)
 	return s;
 }
 
-static int elf_read(struct str b, struct str *interpreter)
+static int exec_format_read_elf(struct str b, struct str *interpreter)
 {
 	unsigned class = (unsigned char)b.p[EI_CLASS];
 	const struct elf_layout *l;
@@ -48,23 +48,23 @@ static int elf_read(struct str b, struct str *interpreter)
 	l = &elf_layouts[class];
 	if (b.n < l->head)
 		return ERR_TYPE;
-	at = elf_field(b, l->phoff, l->phoff_n);
-	size = elf_field(b, l->phentsize, 2);
-	count = elf_field(b, l->phnum, 2);
+	at = exec_format_read_field(b, l->phoff, l->phoff_n);
+	size = exec_format_read_field(b, l->phentsize, 2);
+	count = exec_format_read_field(b, l->phnum, 2);
 	for (; count && size >= l->filesz + l->field_n && at < b.n && size <= b.n - at;
 		count--, at += size) {
-		if (elf_field(b, (size_t)at, 4) != PT_INTERP)
+		if (exec_format_read_field(b, (size_t)at, 4) != PT_INTERP)
 			continue;
-		*interpreter =
-			elf_text(b, elf_field(b, (size_t)at + l->offset, l->field_n),
-				elf_field(b, (size_t)at + l->filesz, l->field_n));
+		*interpreter = exec_format_read_text(b,
+			exec_format_read_field(b, (size_t)at + l->offset, l->field_n),
+			exec_format_read_field(b, (size_t)at + l->filesz, l->field_n));
 		break;
 	}
 	return 0;
 }
 
 /* "#!", blanks, the path, and perhaps an argument. */
-static int script_read(struct str b, struct str *interpreter)
+static int exec_format_read_script(struct str b, struct str *interpreter)
 {
 	struct str line = str_trim(str_cut(&b, '\n'), " \t\r");
 
@@ -81,8 +81,8 @@ int exec_format_read(struct str head, struct str *interpreter)
 {
 	*interpreter = str_make(NULL, 0);
 	if (str_starts(head, STR("#!")))
-		return script_read(str_skip(head, 2), interpreter);
+		return exec_format_read_script(str_skip(head, 2), interpreter);
 	if (head.n < EI_NIDENT || memcmp(head.p, ELFMAG, SELFMAG) != 0)
 		return ERR_TYPE;
-	return elf_read(head, interpreter);
+	return exec_format_read_elf(head, interpreter);
 }

@@ -28,10 +28,10 @@ int jmsg_session_init(struct jmsg_session *s, struct str key)
 
 /* --- Writing -------------------------------------------------------------------- */
 
-static void put_header(
+static void jmsg_put_header(
 	const struct jmsg_session *s, const char *type, const char *id, struct buf *out)
 {
-	time_t now = clock_today_s();
+	time_t now = clock_unix_s();
 	struct tm tm = {0};
 	char date[64] = "";
 	struct jw w;
@@ -58,13 +58,14 @@ static void put_header(
 }
 
 /* Writes header, parent and metadata; returns the offset of the content. */
-static size_t begin(struct jmsg_session *s, const char *type, struct jmsg_out *o)
+static size_t jmsg_begin_message(
+	struct jmsg_session *s, const char *type, struct jmsg_out *o)
 {
 	if (!o->text.max)
 		buf_init(&o->text, JMSG_OUT_MAX);
 	buf_reset(&o->text);
 	snprintf(o->id, sizeof(o->id), "%s_%" PRIu64, s->id, ++s->sent);
-	put_header(s, type, o->id, &o->text);
+	jmsg_put_header(s, type, o->id, &o->text);
 	o->parts[2].n = o->text.n;
 	buf_puts(&o->text, "{}{}");
 	return o->text.n;
@@ -74,7 +75,8 @@ static size_t begin(struct jmsg_session *s, const char *type, struct jmsg_out *o
  * Signs the four texts, which are contiguous in the buffer; content_at is the offset of
  * the last.
  */
-static int end(const struct jmsg_session *s, size_t content_at, struct jmsg_out *o)
+static int jmsg_sign_message(
+	const struct jmsg_session *s, size_t content_at, struct jmsg_out *o)
 {
 	size_t header_n = o->parts[2].n;
 	uint8_t mac[SHA256_LEN];
@@ -100,7 +102,7 @@ static int end(const struct jmsg_session *s, size_t content_at, struct jmsg_out 
 
 int jmsg_execute_request(struct jmsg_session *s, struct str code, struct jmsg_out *o)
 {
-	size_t at = begin(s, "execute_request", o);
+	size_t at = jmsg_begin_message(s, "execute_request", o);
 	struct jw w;
 
 	jw_init(&w, &o->text);
@@ -119,23 +121,23 @@ int jmsg_execute_request(struct jmsg_session *s, struct str code, struct jmsg_ou
 	jw_key(&w, "stop_on_error");
 	jw_bool(&w, false);
 	jw_end(&w);
-	return end(s, at, o);
+	return jmsg_sign_message(s, at, o);
 }
 
 int jmsg_restart_request(struct jmsg_session *s, struct jmsg_out *o)
 {
-	size_t at = begin(s, "shutdown_request", o);
+	size_t at = jmsg_begin_message(s, "shutdown_request", o);
 
 	buf_puts(&o->text, "{\"restart\":true}");
-	return end(s, at, o);
+	return jmsg_sign_message(s, at, o);
 }
 
 int jmsg_plain_request(struct jmsg_session *s, const char *type, struct jmsg_out *o)
 {
-	size_t at = begin(s, type, o);
+	size_t at = jmsg_begin_message(s, type, o);
 
 	buf_puts(&o->text, "{}");
-	return end(s, at, o);
+	return jmsg_sign_message(s, at, o);
 }
 
 void jmsg_out_free(struct jmsg_out *o)
@@ -145,7 +147,7 @@ void jmsg_out_free(struct jmsg_out *o)
 
 /* --- Content -------------------------------------------------------------------- */
 
-static int read_status(struct json_val c, struct arena *a, struct jmsg *out)
+static int jmsg_read_status(struct json_val c, struct arena *a, struct jmsg *out)
 {
 	static const char *const names[] = {
 		[JMSG_BUSY] = "busy", [JMSG_IDLE] = "idle", [JMSG_STARTING] = "starting"};
@@ -164,21 +166,21 @@ static int read_status(struct json_val c, struct arena *a, struct jmsg *out)
 	return 0;
 }
 
-static int read_stream(struct json_val c, struct arena *a, struct jmsg *out)
+static int jmsg_read_stream(struct json_val c, struct arena *a, struct jmsg *out)
 {
 	int r = json_str(json_get(c, "name"), a, &out->stream.name);
 
 	return r ? r : json_str(json_get(c, "text"), a, &out->stream.text);
 }
 
-static int read_data(struct json_val c, struct arena *a, struct jmsg *out)
+static int jmsg_read_data(struct json_val c, struct arena *a, struct jmsg *out)
 {
 	(void)a;
 	out->data = json_get(c, "data");
 	return json_type(out->data) == JSON_OBJECT ? 0 : ERR_TYPE;
 }
 
-static int read_error(struct json_val c, struct arena *a, struct jmsg *out)
+static int jmsg_read_error(struct json_val c, struct arena *a, struct jmsg *out)
 {
 	int r = json_str(json_get(c, "ename"), a, &out->error.name);
 	struct json_val line;
@@ -193,7 +195,7 @@ static int read_error(struct json_val c, struct arena *a, struct jmsg *out)
 	return r;
 }
 
-static int read_reply(struct json_val c, struct arena *a, struct jmsg *out)
+static int jmsg_read_reply(struct json_val c, struct arena *a, struct jmsg *out)
 {
 	struct str status;
 	int r = json_str(json_get(c, "status"), a, &status);
@@ -209,7 +211,7 @@ static int read_reply(struct json_val c, struct arena *a, struct jmsg *out)
 	return 0;
 }
 
-static int read_nothing(struct json_val c, struct arena *a, struct jmsg *out)
+static int jmsg_skip_content(struct json_val c, struct arena *a, struct jmsg *out)
 {
 	(void)c, (void)a, (void)out;
 	return 0;
@@ -219,18 +221,18 @@ static const struct kind {
 	const char *name;
 	int (*read)(struct json_val content, struct arena *a, struct jmsg *out);
 } kinds[] = {
-	[JMSG_OTHER] = {"", read_nothing},
-	[JMSG_STATUS] = {"status", read_status},
-	[JMSG_STREAM] = {"stream", read_stream},
-	[JMSG_EXECUTE_RESULT] = {"execute_result", read_data},
-	[JMSG_DISPLAY_DATA] = {"display_data", read_data},
-	[JMSG_UPDATE_DISPLAY_DATA] = {"update_display_data", read_data},
-	[JMSG_ERROR] = {"error", read_error},
-	[JMSG_EXECUTE_REPLY] = {"execute_reply", read_reply},
-	[JMSG_KERNEL_INFO_REPLY] = {"kernel_info_reply", read_nothing},
+	[JMSG_OTHER] = {"", jmsg_skip_content},
+	[JMSG_STATUS] = {"status", jmsg_read_status},
+	[JMSG_STREAM] = {"stream", jmsg_read_stream},
+	[JMSG_EXECUTE_RESULT] = {"execute_result", jmsg_read_data},
+	[JMSG_DISPLAY_DATA] = {"display_data", jmsg_read_data},
+	[JMSG_UPDATE_DISPLAY_DATA] = {"update_display_data", jmsg_read_data},
+	[JMSG_ERROR] = {"error", jmsg_read_error},
+	[JMSG_EXECUTE_REPLY] = {"execute_reply", jmsg_read_reply},
+	[JMSG_KERNEL_INFO_REPLY] = {"kernel_info_reply", jmsg_skip_content},
 };
 
-static enum jmsg_type type_of(struct str name)
+static enum jmsg_type jmsg_find_type(struct str name)
 {
 	for (size_t i = 1; i < ARRAY_LEN(kinds); i++)
 		if (str_eq(name, str_c(kinds[i].name)))
@@ -240,7 +242,7 @@ static enum jmsg_type type_of(struct str name)
 
 /* --- Reading -------------------------------------------------------------------- */
 
-static bool signature_right(
+static bool jmsg_is_signature_valid(
 	const struct jmsg_session *s, struct str signature, const struct str texts[TEXTS])
 {
 	uint8_t theirs[SHA256_LEN], ours[SHA256_LEN];
@@ -261,16 +263,16 @@ static bool signature_right(
  * Copies an escape, or a replacement for half of a surrogate pair, which is no
  * character.
  */
-static void repair_escape(struct str *rest, struct buf *out)
+static void jmsg_repair_escape(struct str *rest, struct buf *out)
 {
-	int unit = rest->n >= 6 && rest->p[1] == 'u' ? json_hex4(rest->p + 2) : -1;
-	bool pair = json_high_surrogate(unit) && rest->n >= 12 && rest->p[6] == '\\' &&
-		rest->p[7] == 'u' && json_low_surrogate(json_hex4(rest->p + 8));
+	int unit = rest->n >= 6 && rest->p[1] == 'u' ? json_parse_hex4(rest->p + 2) : -1;
+	bool pair = json_is_high_surrogate(unit) && rest->n >= 12 && rest->p[6] == '\\' &&
+		rest->p[7] == 'u' && json_is_low_surrogate(json_parse_hex4(rest->p + 8));
 	size_t n = pair ? 12 : unit >= 0 ? 6 : 2;
 
 	if (n > rest->n)
 		n = rest->n;
-	if (!pair && (json_high_surrogate(unit) || json_low_surrogate(unit)))
+	if (!pair && (json_is_high_surrogate(unit) || json_is_low_surrogate(unit)))
 		buf_puts(out, "\\ufffd");
 	else
 		utf8_repair(out, str_make(rest->p, n));
@@ -281,7 +283,7 @@ static void repair_escape(struct str *rest, struct buf *out)
  * Copies the text with a replacement for each invalid character; empty if memory is
  * short.
  */
-static struct str repair(struct str text, struct arena *a)
+static struct str jmsg_repair_text(struct str text, struct arena *a)
 {
 	struct buf b = BUF_INIT(JMSG_ARENA_MAX);
 	char *copy = NULL;
@@ -293,7 +295,7 @@ static struct str repair(struct str text, struct arena *a)
 		utf8_repair(&b, str_make(text.p, plain));
 		text = str_skip(text, plain);
 		if (text.n > 0)
-			repair_escape(&text, &b);
+			jmsg_repair_escape(&text, &b);
 	}
 	n = b.n;
 	if (!b.err)
@@ -302,7 +304,7 @@ static struct str repair(struct str text, struct arena *a)
 	return str_make(copy, copy ? n : 0);
 }
 
-static int parse(
+static int jmsg_parse_json(
 	struct str text, struct arena *a, struct json_val *root, const char **why)
 {
 	static const struct json_caps caps = {
@@ -312,7 +314,7 @@ static int parse(
 	int r = j ? json_parse(j, text, &caps, a, &e) : -ENOMEM;
 
 	if (r == ERR_UTF8)
-		r = json_parse(j, repair(text, a), &caps, a, &e);
+		r = json_parse(j, jmsg_repair_text(text, a), &caps, a, &e);
 	if (r) {
 		*why = e.why ? e.why : "it is no JSON";
 		return r;
@@ -324,14 +326,14 @@ static int parse(
 	return ERR_TYPE;
 }
 
-static int read_texts(const struct str texts[TEXTS], struct arena *a, struct jmsg *out,
-	const char **why)
+static int jmsg_read_texts(const struct str texts[TEXTS], struct arena *a,
+	struct jmsg *out, const char **why)
 {
 	struct json_val header, parent, id;
-	int r = parse(texts[HEADER], a, &header, why);
+	int r = jmsg_parse_json(texts[HEADER], a, &header, why);
 
-	r = r ? r : parse(texts[PARENT], a, &parent, why);
-	r = r ? r : parse(texts[CONTENT], a, &out->content, why);
+	r = r ? r : jmsg_parse_json(texts[PARENT], a, &parent, why);
+	r = r ? r : jmsg_parse_json(texts[CONTENT], a, &out->content, why);
 	if (r)
 		return r;
 	*why = "its header lacks the type, or its parent has no name";
@@ -342,7 +344,7 @@ static int read_texts(const struct str texts[TEXTS], struct arena *a, struct jms
 	if (r)
 		return r;
 	*why = "its content is not that of its type";
-	out->type = type_of(out->name);
+	out->type = jmsg_find_type(out->name);
 	return kinds[out->type].read(out->content, a, out);
 }
 
@@ -359,11 +361,11 @@ int jmsg_read(const struct jmsg_session *s, const struct str *parts, size_t n,
 		*why = at == n ? "it has no delimiter" : "parts of it are missing";
 		return ERR_SYNTAX;
 	}
-	if (!signature_right(s, parts[at + 1], parts + at + 2)) {
+	if (!jmsg_is_signature_valid(s, parts[at + 1], parts + at + 2)) {
 		*why = "its signature is wrong";
 		return ERR_SYNTAX;
 	}
-	r = read_texts(parts + at + 2, a, &m, why);
+	r = jmsg_read_texts(parts + at + 2, a, &m, why);
 	if (!r)
 		*out = m;
 	return r;

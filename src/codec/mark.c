@@ -18,7 +18,7 @@ void mark_free(struct mark_splitter *m)
 }
 
 /* Removes the CR that the terminal has put before each LF of the value. */
-static struct str without_cr(char *p, size_t n)
+static struct str mark_strip_cr(char *p, size_t n)
 {
 	size_t out = 0;
 
@@ -28,7 +28,7 @@ static struct str without_cr(char *p, size_t n)
 	return str_make(p, out);
 }
 
-static bool parse(struct mark_splitter *m, struct mark_event *e)
+static bool mark_parse_body(struct mark_splitter *m, struct mark_event *e)
 {
 	struct str separator = str_make(m->suffix, MARK_NONCE + 1);
 	struct str rest = buf_view(&m->body);
@@ -54,14 +54,14 @@ static bool parse(struct mark_splitter *m, struct mark_event *e)
 		.status = (int)code,
 		.background =
 			str_u64(job, INT32_MAX, &pid) == 0 && pid ? (int64_t)pid : -1,
-		.cwd = without_cr(cwd, at),
+		.cwd = mark_strip_cr(cwd, at),
 		.path = str_skip(rest, 1),
 	};
 	return true;
 }
 
 /* Collects the body until the suffix; true if the mark is complete. */
-static bool collect(struct mark_splitter *m, struct str *in)
+static bool mark_collect_body(struct mark_splitter *m, struct str *in)
 {
 	struct str suffix = str_c(m->suffix);
 	size_t bel = str_find_byte(*in, '\a');
@@ -73,7 +73,8 @@ static bool collect(struct mark_splitter *m, struct str *in)
 }
 
 /* Takes a run of bytes without the first byte of a mark: it is data. */
-static enum mark_step plain(struct mark_splitter *m, struct str *in, struct str *data)
+static enum mark_step mark_read_data(
+	struct mark_splitter *m, struct str *in, struct str *data)
 {
 	size_t n = str_find_byte(*in, m->prefix[0]);
 
@@ -97,15 +98,15 @@ enum mark_step mark_next(
 				continue;
 			}
 			if (m->matched == 0)
-				return plain(m, in, data);
+				return mark_read_data(m, in, data);
 			*data = str_make(m->prefix, m->matched);
 			m->matched = 0;
 			return MARK_DATA;
 		}
-		if (collect(m, in)) {
+		if (mark_collect_body(m, in)) {
 			m->matched = 0;
 			m->body.n -= strlen(m->suffix);
-			if (parse(m, e))
+			if (mark_parse_body(m, e))
 				return MARK_EVENT;
 		} else if (m->body.err) {
 			/*
@@ -118,7 +119,7 @@ enum mark_step mark_next(
 	return MARK_MORE;
 }
 
-size_t mark_pending(const struct mark_splitter *m)
+size_t mark_count_pending(const struct mark_splitter *m)
 {
 	return m->matched < strlen(m->prefix) ? m->matched : m->matched + m->body.n;
 }

@@ -61,8 +61,8 @@ enum mark_step mark_next(struct mark_splitter *m, struct str *in, struct str *da
 	struct mark_event *e) MUST_USE;
 
 /* The number of bytes taken last that may be the beginning of a mark. */
-size_t mark_pending(const struct mark_splitter *m);
-/* Forgets the bytes of mark_pending: the caller feeds them again. */
+size_t mark_count_pending(const struct mark_splitter *m);
+/* Forgets the bytes of mark_count_pending: the caller feeds them again. */
 void mark_restart(struct mark_splitter *m);
 
 #endif

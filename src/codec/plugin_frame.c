@@ -7,25 +7,25 @@
 
 /* --- Frames from a plugin --------------------------------------------------------- */
 
-static int bad(const char **why, const char *what)
+static int plugin_frame_refuse(const char **why, const char *what)
 {
 	*why = what;
 	return ERR_SYNTAX;
 }
 
 /* Reads a member that is a string. False: it is no string, or there is no memory. */
-static bool member(
+static bool plugin_frame_read_member(
 	struct json_val root, const char *key, struct arena *a, struct str *out)
 {
 	return json_str(json_get(root, key), a, out) == 0;
 }
 
-static int read_id(struct plugin_frame *f, const char **why)
+static int plugin_frame_read_id(struct plugin_frame *f, const char **why)
 {
 	int64_t id;
 
 	if (json_i64(json_get(f->root, "id"), &id) < 0 || id < 1)
-		return bad(why, "a reply without an id");
+		return plugin_frame_refuse(why, "a reply without an id");
 	f->id = (uint64_t)id;
 	return 0;
 }
@@ -51,23 +51,24 @@ int plugin_frame_read(
 	if (r == -ENOMEM)
 		return r;
 	if (r)
-		return bad(why, e.why);
+		return plugin_frame_refuse(why, e.why);
 	f->root = json_root(&f->json);
-	if (!member(f->root, "op", a, &op))
-		return bad(why, "a frame without an op");
+	if (!plugin_frame_read_member(f->root, "op", a, &op))
+		return plugin_frame_refuse(why, "a frame without an op");
 	for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
 		if (!str_eq(op, str_c(ops[i].name)))
 			continue;
 		f->op = (enum plugin_op)i;
-		f->words = STR("");
-		if (ops[i].words && !member(f->root, ops[i].words, a, &f->words))
-			return bad(why, "a frame without its words");
-		return f->op == PLUGIN_REPLY ? read_id(f, why) : 0;
+		f->text = STR("");
+		if (ops[i].words &&
+			!plugin_frame_read_member(f->root, ops[i].words, a, &f->text))
+			return plugin_frame_refuse(why, "a frame without its words");
+		return f->op == PLUGIN_REPLY ? plugin_frame_read_id(f, why) : 0;
 	}
-	return bad(why, "a frame with an op that is none");
+	return plugin_frame_refuse(why, "a frame with an op that is none");
 }
 
-bool plugin_own_reply(struct str line, uint64_t *id, struct str *observation)
+bool plugin_frame_match_reply(struct str line, uint64_t *id, struct str *observation)
 {
 	const struct str front = STR("{\"op\":\"reply\",\"id\":"),
 			 between = STR(",\"observation\":{");
@@ -87,7 +88,7 @@ bool plugin_own_reply(struct str line, uint64_t *id, struct str *observation)
 /* --- Replies ---------------------------------------------------------------------- */
 
 /* Headers that the server writes itself, or that concern the connection. */
-static bool is_ours(struct str name)
+static bool plugin_frame_is_reserved(struct str name)
 {
 	static const char *const names[] = {"connection", "content-length", "date",
 		"keep-alive", "proxy-connection", "server", "te", "trailer",
@@ -99,7 +100,7 @@ static bool is_ours(struct str name)
 	return false;
 }
 
-static bool is_field_name(struct str name)
+static bool plugin_frame_is_name(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
@@ -111,7 +112,7 @@ static bool is_field_name(struct str name)
 	return name.n > 0;
 }
 
-static bool is_field_value(struct str value)
+static bool plugin_frame_is_value(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)
 		if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
@@ -119,23 +120,25 @@ static bool is_field_value(struct str value)
 	return true;
 }
 
-static int read_fields(struct plugin_answer *an, struct json_val headers, struct arena *a,
-	const char **why)
+static int plugin_frame_read_fields(struct plugin_answer *an, struct json_val headers,
+	struct arena *a, const char **why)
 {
 	struct json_val key, value;
 	int it = 0;
 
 	if (json_type(headers) != JSON_OBJECT && json_type(headers) != JSON_ABSENT)
-		return bad(why, "its headers are no object");
+		return plugin_frame_refuse(why, "its headers are no object");
 	while (json_next(headers, &it, &key, &value)) {
 		struct plugin_field f;
 
 		if (json_str(key, a, &f.name) || json_str(value, a, &f.value))
-			return bad(why, "a header is no string");
-		if (!is_field_name(f.name) || !is_field_value(f.value))
-			return bad(why, "a header with characters that none has");
-		if (is_ours(f.name))
-			return bad(why, "a header that is the server's to set");
+			return plugin_frame_refuse(why, "a header is no string");
+		if (!plugin_frame_is_name(f.name) || !plugin_frame_is_value(f.value))
+			return plugin_frame_refuse(
+				why, "a header with characters that none has");
+		if (plugin_frame_is_reserved(f.name))
+			return plugin_frame_refuse(
+				why, "a header that is the server's to set");
 		if (str_eq_nocase(f.name, STR("content-type"))) {
 			an->type = arena_cstr(a, f.value);
 			if (!an->type)
@@ -143,27 +146,27 @@ static int read_fields(struct plugin_answer *an, struct json_val headers, struct
 			continue;
 		}
 		if (an->fields_n == PLUGIN_HEADERS_MAX)
-			return bad(why, "it has too many headers");
+			return plugin_frame_refuse(why, "it has too many headers");
 		an->fields[an->fields_n++] = f;
 	}
 	return 0;
 }
 
-static int read_body(
+static int plugin_frame_read_body(
 	struct plugin_answer *an, struct json_val root, struct arena *a, const char **why)
 {
 	struct json_val plain = json_get(root, "body"), coded = json_get(root, "body64");
 	struct str s = STR("");
 
 	if (json_type(plain) != JSON_ABSENT && json_type(coded) != JSON_ABSENT)
-		return bad(why, "it has both body and body64");
+		return plugin_frame_refuse(why, "it has both body and body64");
 	if (json_type(plain) != JSON_ABSENT && json_str(plain, a, &s))
-		return bad(why, "its body is no string");
+		return plugin_frame_refuse(why, "its body is no string");
 	buf_str(&an->body, s);
 	if (json_type(coded) == JSON_ABSENT)
 		return an->body.err;
 	if (json_str(coded, a, &s) || b64_decode(&an->body, s) == ERR_SYNTAX)
-		return bad(why, "its body64 is no Base64");
+		return plugin_frame_refuse(why, "its body64 is no Base64");
 	return an->body.err;
 }
 
@@ -174,8 +177,8 @@ int plugin_piece_read(
 
 	*an = (struct plugin_answer){.body = BUF_INIT(PLUGIN_FRAME_MAX)};
 	if (json_type(more) != JSON_ABSENT && json_bool(more, &an->more))
-		return bad(why, "its more is neither true nor false");
-	return read_body(an, root, a, why);
+		return plugin_frame_refuse(why, "its more is neither true nor false");
+	return plugin_frame_read_body(an, root, a, why);
 }
 
 int plugin_answer_read(
@@ -188,17 +191,18 @@ int plugin_answer_read(
 		return r;
 	if (json_i64(json_get(root, "status"), &status) < 0 || status < 200 ||
 		status > 599)
-		return bad(why, "its status is no number from 200 to 599");
+		return plugin_frame_refuse(
+			why, "its status is no number from 200 to 599");
 	an->status = (unsigned)status;
-	r = read_fields(an, json_get(root, "headers"), a, why);
+	r = plugin_frame_read_fields(an, json_get(root, "headers"), a, why);
 	if (!r && (an->body.n || an->more) && (status == 204 || status == 304))
-		return bad(why, "its status allows no body");
+		return plugin_frame_refuse(why, "its status allows no body");
 	return r;
 }
 
 /* Reads a string; if it is absent, *s is other. ERR_TYPE: it is no string. */
-static int text_or(struct json_val o, const char *key, const char *other, struct arena *a,
-	struct str *s)
+static int plugin_frame_read_text(struct json_val o, const char *key, const char *other,
+	struct arena *a, struct str *s)
 {
 	*s = str_c(other);
 	return json_type(json_get(o, key)) == JSON_ABSENT
@@ -206,7 +210,7 @@ static int text_or(struct json_val o, const char *key, const char *other, struct
 		: json_str(json_get(o, key), a, s);
 }
 
-int plugin_observation(struct json_val root, const char *kind, struct arena *a,
+int plugin_frame_put_observation(struct json_val root, const char *kind, struct arena *a,
 	struct buf *out, const char **why)
 {
 	struct json_val o = json_get(root, "observation"), extras, success;
@@ -215,17 +219,18 @@ int plugin_observation(struct json_val root, const char *kind, struct arena *a,
 	struct jw w;
 
 	if (json_type(o) != JSON_OBJECT)
-		return bad(why, "it has no observation, an object");
+		return plugin_frame_refuse(why, "it has no observation, an object");
 	extras = json_get(o, "extras");
 	success = json_get(o, "success");
-	if (text_or(o, "message", "", a, &message) ||
-		text_or(o, "observation", kind, a, &what) ||
-		text_or(o, "content", "", a, &content))
-		return bad(why, "message, observation or content is no string");
+	if (plugin_frame_read_text(o, "message", "", a, &message) ||
+		plugin_frame_read_text(o, "observation", kind, a, &what) ||
+		plugin_frame_read_text(o, "content", "", a, &content))
+		return plugin_frame_refuse(
+			why, "message, observation or content is no string");
 	if (json_type(extras) != JSON_OBJECT && json_type(extras) != JSON_ABSENT)
-		return bad(why, "its extras are no object");
+		return plugin_frame_refuse(why, "its extras are no object");
 	if (json_type(success) != JSON_ABSENT && json_bool(success, &good))
-		return bad(why, "its success is neither true nor false");
+		return plugin_frame_refuse(why, "its success is neither true nor false");
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "message");
@@ -246,7 +251,7 @@ int plugin_observation(struct json_val root, const char *kind, struct arena *a,
 
 /* --- Calls ------------------------------------------------------------------------- */
 
-static bool is_text(struct str s)
+static bool plugin_frame_is_text(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		unsigned char c = (unsigned char)s.p[i];
@@ -254,14 +259,14 @@ static bool is_text(struct str s)
 		if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
 			return false;
 	}
-	return utf8_valid(s);
+	return utf8_is_valid(s);
 }
 
 void plugin_body_write(struct jw *w, struct str body)
 {
 	struct buf coded = BUF_INIT(PLUGIN_FRAME_MAX);
 
-	if (is_text(body)) {
+	if (plugin_frame_is_text(body)) {
 		jw_key(w, "body");
 		jw_str(w, body);
 		return;

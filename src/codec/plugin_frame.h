@@ -21,7 +21,7 @@ enum plugin_op {
 struct plugin_frame {
 	enum plugin_op op;
 	uint64_t id;
-	struct str words;
+	struct str text;
 	struct json json;
 	struct json_val root;
 };
@@ -37,7 +37,7 @@ int plugin_frame_read(struct plugin_frame *f, struct str line, struct arena *a,
  * Recognizes a reply of a built-in plugin, {"op":"reply","id":7,"observation":{...}} to
  * the byte. Its observation is complete and is not parsed. False: it is another frame.
  */
-bool plugin_own_reply(struct str line, uint64_t *id, struct str *observation);
+bool plugin_frame_match_reply(struct str line, uint64_t *id, struct str *observation);
 
 /* The reply to a request, read from a frame. */
 struct plugin_answer {
@@ -58,7 +58,7 @@ int plugin_piece_read(struct plugin_answer *an, struct json_val root, struct are
 	const char **why) MUST_USE;
 
 /* Checks an observation and completes it. If it has no kind, kind is used. As above. */
-int plugin_observation(struct json_val root, const char *kind, struct arena *a,
+int plugin_frame_put_observation(struct json_val root, const char *kind, struct arena *a,
 	struct buf *out, const char **why) MUST_USE;
 
 /* Writes a body: as "body" if it is text, else in Base64 as "body64". */

@@ -19,14 +19,14 @@ enum {
 
 static const struct str signature = {"\x89PNG\r\n\x1a\n", 8};
 
-static uint32_t get32(const char *p)
+static uint32_t png_get32(const char *p)
 {
 	const unsigned char *b = (const unsigned char *)p;
 
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-static void set32(char *p, uint32_t v)
+static void png_set32(char *p, uint32_t v)
 {
 	for (int i = 0; i < 4; i++)
 		p[i] = (char)(v >> (24 - 8 * i));
@@ -52,14 +52,14 @@ struct reader {
 	uint32_t y;  /* index of the row */
 };
 
-static int read_header(struct reader *r, struct str data)
+static int png_read_header(struct reader *r, struct str data)
 {
 	uint32_t width, height;
 
 	if (data.n != HEADER || r->unpacks)
 		return ERR_SYNTAX;
-	width = get32(data.p);
-	height = get32(data.p + 4);
+	width = png_get32(data.p);
+	height = png_get32(data.p + 4);
 	if (!width || !height)
 		return ERR_SYNTAX;
 	if (data.p[8] != DEPTH || (data.p[9] != RGB && data.p[9] != RGBA) || data.p[10] ||
@@ -73,7 +73,7 @@ static int read_header(struct reader *r, struct str data)
 	r->p->height = height;
 	buf_init(&r->p->pixels, (size_t)width * height * PNG_PIXEL);
 	buf_init(&r->memory, 2 * r->row_n);
-	r->row = (uint8_t *)buf_room(&r->memory, 2 * r->row_n);
+	r->row = (uint8_t *)buf_reserve(&r->memory, 2 * r->row_n);
 	if (!r->row)
 		return -ENOMEM;
 	memset(r->row, 0, 2 * r->row_n);
@@ -87,26 +87,26 @@ static int read_header(struct reader *r, struct str data)
 /* Reverses the filter of a row (9.2): n bytes, with depth bytes per pixel. */
 typedef void undo_fn(uint8_t *row, const uint8_t *above, size_t n, size_t depth);
 
-static void undo_none(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
+static void png_undo_none(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
 {
 	(void)row, (void)above, (void)n, (void)depth;
 }
 
-static void undo_sub(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
+static void png_undo_sub(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
 {
 	(void)above;
 	for (size_t i = depth; i < n; i++)
 		row[i] = (uint8_t)(row[i] + row[i - depth]);
 }
 
-static void undo_up(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
+static void png_undo_up(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
 {
 	(void)depth;
 	for (size_t i = 0; i < n; i++)
 		row[i] = (uint8_t)(row[i] + above[i]);
 }
 
-static void undo_average(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
+static void png_undo_average(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
 {
 	for (size_t i = 0; i < n; i++)
 		row[i] = (uint8_t)(row[i] +
@@ -114,7 +114,7 @@ static void undo_average(uint8_t *row, const uint8_t *above, size_t n, size_t de
 }
 
 /* The Paeth predictor: the neighbour that is nearest to left + up - corner. */
-static uint8_t paeth(int left, int up, int corner)
+static uint8_t png_predict_paeth(int left, int up, int corner)
 {
 	int to_left = abs(up - corner), to_up = abs(left - corner);
 	int to_corner = abs(left + up - 2 * corner);
@@ -124,18 +124,18 @@ static uint8_t paeth(int left, int up, int corner)
 	return (uint8_t)(to_up <= to_corner ? up : corner);
 }
 
-static void undo_paeth(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
+static void png_undo_paeth(uint8_t *row, const uint8_t *above, size_t n, size_t depth)
 {
-	undo_up(row, above, depth, depth);
+	png_undo_up(row, above, depth, depth);
 	for (size_t i = depth; i < n; i++)
 		row[i] = (uint8_t)(row[i] +
-			paeth(row[i - depth], above[i], above[i - depth]));
+			png_predict_paeth(row[i - depth], above[i], above[i - depth]));
 }
 
-static int unfilter(struct reader *r)
+static int png_unfilter_row(struct reader *r)
 {
-	static undo_fn *const undo[] = {
-		undo_none, undo_sub, undo_up, undo_average, undo_paeth};
+	static undo_fn *const undo[] = {png_undo_none, png_undo_sub, png_undo_up,
+		png_undo_average, png_undo_paeth};
 
 	if (r->row[0] >= ARRAY_LEN(undo))
 		return ERR_SYNTAX;
@@ -143,11 +143,11 @@ static int unfilter(struct reader *r)
 	return 0;
 }
 
-static int take_row(struct reader *r)
+static int png_store_row(struct reader *r)
 {
 	const uint8_t *row = r->row + 1;
 	uint8_t *above = r->above;
-	int err = unfilter(r);
+	int err = png_unfilter_row(r);
 
 	if (err)
 		return err;
@@ -163,7 +163,7 @@ static int take_row(struct reader *r)
 	return r->p->pixels.err;
 }
 
-static int read_data(struct reader *r, struct str data)
+static int png_read_data(struct reader *r, struct str data)
 {
 	int err = Z_OK;
 
@@ -190,7 +190,7 @@ static int read_data(struct reader *r, struct str data)
 			if (r->have)
 				return ERR_SYNTAX;
 		} else if (r->have == r->row_n) {
-			int bad = take_row(r);
+			int bad = png_store_row(r);
 
 			if (bad)
 				return bad;
@@ -200,19 +200,19 @@ static int read_data(struct reader *r, struct str data)
 }
 
 /* Returns 0; positive: it was the last chunk; or an error. */
-static int read_chunk(struct reader *r, struct str type, struct str data)
+static int png_read_chunk(struct reader *r, struct str type, struct str data)
 {
 	if (str_eq(type, STR("IHDR")))
-		return read_header(r, data);
+		return png_read_header(r, data);
 	if (str_eq(type, STR("IDAT")))
-		return read_data(r, data);
+		return png_read_data(r, data);
 	if (str_eq(type, STR("IEND")))
 		return r->ended && r->unpacks && r->y == r->p->height ? 1 : ERR_SYNTAX;
 	/* An ancillary chunk has a type with a small first letter and is skipped. */
 	return type.p[0] & 0x20 ? 0 : ERR_TYPE;
 }
 
-static int read_chunks(struct reader *r, struct str file)
+static int png_read_chunks(struct reader *r, struct str file)
 {
 	int err = 0;
 
@@ -222,16 +222,16 @@ static int read_chunks(struct reader *r, struct str file)
 
 		if (file.n < HEAD + 4)
 			return ERR_SYNTAX;
-		n = get32(file.p);
+		n = png_get32(file.p);
 		if (n > file.n - HEAD - 4)
 			return ERR_SYNTAX;
 		type = str_make(file.p + 4, 4);
 		data = str_make(file.p + HEAD, n);
-		if (crc_update(0, str_make(type.p, 4 + n)) != get32(data.p + n))
+		if (crc_update(0, str_make(type.p, 4 + n)) != png_get32(data.p + n))
 			return ERR_SYNTAX;
 		if (!r->unpacks && !str_eq(type, STR("IHDR")))
 			return ERR_SYNTAX;
-		err = read_chunk(r, type, data);
+		err = png_read_chunk(r, type, data);
 		file = str_skip(file, HEAD + (size_t)n + 4);
 	}
 	return err > 0 ? 0 : err;
@@ -244,7 +244,7 @@ int png_decode(struct png *p, struct str file)
 	int err = ERR_SYNTAX;
 
 	if (str_starts(file, signature))
-		err = read_chunks(&r, str_skip(file, signature.n));
+		err = png_read_chunks(&r, str_skip(file, signature.n));
 	if (r.unpacks)
 		inflateEnd(&r.z);
 	buf_free(&r.memory);
@@ -258,7 +258,7 @@ int png_decode(struct png *p, struct str file)
 /* --- Writing ---------------------------------------------------------------------- */
 
 /* Reserves a chunk's length and writes its type. Returns where the chunk starts. */
-static size_t begin_chunk(struct buf *out, const char *type)
+static size_t png_begin_chunk(struct buf *out, const char *type)
 {
 	size_t at = out->n;
 
@@ -267,18 +267,18 @@ static size_t begin_chunk(struct buf *out, const char *type)
 	return at;
 }
 
-static void end_chunk(struct buf *out, size_t at)
+static void png_end_chunk(struct buf *out, size_t at)
 {
 	char crc[4];
 
 	if (out->err)
 		return;
-	set32(out->p + at, (uint32_t)(out->n - at - HEAD));
-	set32(crc, crc_update(0, str_make(out->p + at + 4, out->n - at - 4)));
+	png_set32(out->p + at, (uint32_t)(out->n - at - HEAD));
+	png_set32(crc, crc_update(0, str_make(out->p + at + 4, out->n - at - 4)));
 	buf_put(out, crc, 4);
 }
 
-static int pack(z_stream *z, const void *p, size_t n, int flush, struct buf *out)
+static int png_deflate(z_stream *z, const void *p, size_t n, int flush, struct buf *out)
 {
 	enum { PIECE = 16384 };
 	int r;
@@ -286,7 +286,7 @@ static int pack(z_stream *z, const void *p, size_t n, int flush, struct buf *out
 	z->next_in = (Bytef *)(uintptr_t)p;
 	z->avail_in = (uInt)n;
 	do {
-		char *room = buf_room(out, PIECE);
+		char *room = buf_reserve(out, PIECE);
 
 		if (!room)
 			return out->err;
@@ -298,7 +298,7 @@ static int pack(z_stream *z, const void *p, size_t n, int flush, struct buf *out
 	return 0;
 }
 
-static int put_rows(const struct png *p, struct buf *out)
+static int png_put_rows(const struct png *p, struct buf *out)
 {
 	static const char filter = NO_FILTER;
 	size_t row = (size_t)p->width * PNG_PIXEL;
@@ -308,12 +308,12 @@ static int put_rows(const struct png *p, struct buf *out)
 	if (deflateInit(&z, LEVEL) != Z_OK)
 		return -ENOMEM;
 	for (size_t y = 0; !r && y < p->height; y++) {
-		r = pack(&z, &filter, 1, Z_NO_FLUSH, out);
+		r = png_deflate(&z, &filter, 1, Z_NO_FLUSH, out);
 		if (!r)
-			r = pack(&z, p->pixels.p + y * row, row, Z_NO_FLUSH, out);
+			r = png_deflate(&z, p->pixels.p + y * row, row, Z_NO_FLUSH, out);
 	}
 	if (!r)
-		r = pack(&z, NULL, 0, Z_FINISH, out);
+		r = png_deflate(&z, NULL, 0, Z_FINISH, out);
 	deflateEnd(&z);
 	return r;
 }
@@ -324,18 +324,18 @@ int png_encode(const struct png *p, struct buf *out)
 	size_t at;
 	int r;
 
-	set32(header, p->width);
-	set32(header + 4, p->height);
+	png_set32(header, p->width);
+	png_set32(header + 4, p->height);
 	buf_str(out, signature);
-	at = begin_chunk(out, "IHDR");
+	at = png_begin_chunk(out, "IHDR");
 	buf_put(out, header, HEADER);
-	end_chunk(out, at);
-	at = begin_chunk(out, "IDAT");
-	r = put_rows(p, out);
+	png_end_chunk(out, at);
+	at = png_begin_chunk(out, "IDAT");
+	r = png_put_rows(p, out);
 	if (r)
 		return r;
-	end_chunk(out, at);
-	at = begin_chunk(out, "IEND");
-	end_chunk(out, at);
+	png_end_chunk(out, at);
+	at = png_begin_chunk(out, "IEND");
+	png_end_chunk(out, at);
 	return out->err;
 }

@@ -4,7 +4,7 @@
 
 enum { TYPE = 0, ZEROS = 1, LENGTH = 4 };
 
-void process_frame_head(
+void process_frame_write_head(
 	uint8_t head[PROCESS_FRAME_HEAD], enum process_frame_type type, size_t n)
 {
 	assert(n <= PROCESS_FRAME_MAX);
@@ -19,7 +19,7 @@ size_t process_frame_begin(struct buf *out, enum process_frame_type type)
 	uint8_t head[PROCESS_FRAME_HEAD];
 	size_t at = out->n;
 
-	process_frame_head(head, type, 0);
+	process_frame_write_head(head, type, 0);
 	buf_put(out, head, sizeof(head));
 	return at;
 }
@@ -31,7 +31,7 @@ void process_frame_end(struct buf *out, size_t at)
 	if (out->err)
 		return;
 	head = (uint8_t *)out->p + at;
-	process_frame_head(head, (enum process_frame_type)head[TYPE],
+	process_frame_write_head(head, (enum process_frame_type)head[TYPE],
 		out->n - at - PROCESS_FRAME_HEAD);
 }
 
@@ -121,7 +121,7 @@ int process_frames_next(struct process_frames *r, struct str *in, struct process
 	return f->type == PROCESS_FRAME_CONTROL && r->left;
 }
 
-size_t process_frames_ahead(const struct process_frames *r)
+size_t process_frames_count_data(const struct process_frames *r)
 {
 	return r->head_n == PROCESS_FRAME_HEAD && r->head[TYPE] != PROCESS_FRAME_CONTROL
 		? r->left
@@ -130,6 +130,6 @@ size_t process_frames_ahead(const struct process_frames *r)
 
 void process_frames_skip(struct process_frames *r, size_t n)
 {
-	assert(n <= process_frames_ahead(r));
+	assert(n <= process_frames_count_data(r));
 	process_frames_consume(r, n);
 }

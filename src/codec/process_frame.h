@@ -21,7 +21,7 @@ enum {
 };
 
 /* Writes the head of a frame with n bytes of payload. */
-void process_frame_head(
+void process_frame_write_head(
 	uint8_t head[PROCESS_FRAME_HEAD], enum process_frame_type type, size_t n);
 
 /* Appends a head to be completed by process_frame_end; returns its position in out. */
@@ -60,7 +60,7 @@ int process_frames_next(
  * The number of bytes of a data frame that come next, which a caller can move without
  * process_frames_next; 0 inside a head or a control frame.
  */
-size_t process_frames_ahead(const struct process_frames *r);
+size_t process_frames_count_data(const struct process_frames *r);
 /* Skips n of those bytes, which the caller has moved. */
 void process_frames_skip(struct process_frames *r, size_t n);
 

@@ -20,7 +20,9 @@ enum token {
 	TOKEN_DOC_TABS,
 };
 
-/* The position after an ordinary token. A combination that is not listed is POS_LOST. */
+/*
+ * The position after an ordinary token. A combination that is not listed is POS_INVALID.
+ */
 static const uint8_t after[POSITIONS][ORDINARY_TOKENS] = {
 #define ENDS \
 	[TOKEN_NEWLINE] = POS_NEXT, [TOKEN_SEMI] = POS_NEXT, [TOKEN_AMP] = POS_NEXT, \
@@ -181,14 +183,14 @@ static const struct {
 	{">", TOKEN_REDIR},
 };
 
-static bool is_list(enum frame_kind kind)
+static bool split_is_list(enum frame_kind kind)
 {
 	return kind <= FRAME_CLAUSE;
 }
 
 void split_push(struct splitter *m, enum frame_kind kind, size_t n)
 {
-	const struct frame *parent = split_top(m);
+	const struct split_frame *parent = split_top(m);
 	bool quoted = parent->kind == FRAME_DOUBLE || parent->quoted;
 
 	if (m->depth == SPLIT_DEPTH_MAX) {
@@ -197,7 +199,7 @@ void split_push(struct splitter *m, enum frame_kind kind, size_t n)
 	}
 	m->at += n;
 	m->level += kind == FRAME_SUBST;
-	m->stack[m->depth++] = (struct frame){
+	m->stack[m->depth++] = (struct split_frame){
 		.kind = kind,
 		.pos = fresh[kind].pos,
 		.parens = fresh[kind].parens,
@@ -227,30 +229,30 @@ void split_begin_piece(struct splitter *m)
 	m->lead = NOWHERE;
 }
 
-static void go_to(struct splitter *m, enum position pos)
+static void split_set_pos(struct splitter *m, enum position pos)
 {
 	split_top(m)->pos = pos;
-	if (pos == POS_LOST)
+	if (pos == POS_INVALID)
 		split_lose(m);
 }
 
 /* Begins a compound command and consumes its n opening bytes. */
-static void open_compound(struct splitter *m, enum frame_kind kind, size_t n)
+static void split_open_compound(struct splitter *m, enum frame_kind kind, size_t n)
 {
-	go_to(m, POS_DONE);
+	split_set_pos(m, POS_DONE);
 	split_push(m, kind, n);
 }
 
-static void apply(struct splitter *m, const struct rule *r)
+static void split_apply_rule(struct splitter *m, const struct rule *r)
 {
-	struct frame *f = split_top(m);
+	struct split_frame *f = split_top(m);
 
 	switch (r->effect) {
 	case PUSH:
-		open_compound(m, (enum frame_kind)r->arg, 0);
+		split_open_compound(m, (enum frame_kind)r->arg, 0);
 		break;
 	case GO_TO:
-		go_to(m, (enum position)r->arg);
+		split_set_pos(m, (enum position)r->arg);
 		break;
 	case BECOME:
 		f->kind = (enum frame_kind)r->arg;
@@ -263,13 +265,14 @@ static void apply(struct splitter *m, const struct rule *r)
 	}
 }
 
-static bool has_text(const struct rule *r, struct str word)
+static bool split_has_text(const struct rule *r, struct str word)
 {
 	return memcmp(r->text, word.p, word.n) == 0 && !r->text[word.n];
 }
 
 /* True if the word was a reserved word, in a valid place or not. */
-static bool take_reserved(struct splitter *m, const struct frame *f, struct str word)
+static bool split_on_reserved(
+	struct splitter *m, const struct split_frame *f, struct str word)
 {
 	bool misplaced = false;
 
@@ -278,10 +281,10 @@ static bool take_reserved(struct splitter *m, const struct frame *f, struct str 
 	for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
 		const struct rule *r = &rules[i];
 
-		if (r->text[0] != word.p[0] || !has_text(r, word))
+		if (r->text[0] != word.p[0] || !split_has_text(r, word))
 			continue;
 		if (split_among(f->pos, r->at) && (!r->in || (r->in & BIT(f->kind)))) {
-			apply(m, r);
+			split_apply_rule(m, r);
 			return true;
 		}
 		misplaced = misplaced || r->at != BIT(POS_TIME);
@@ -293,9 +296,9 @@ static bool take_reserved(struct splitter *m, const struct frame *f, struct str 
 	return false;
 }
 
-void split_take_word(struct splitter *m, struct str word)
+void split_on_word(struct splitter *m, struct str word)
 {
-	struct frame *f = split_top(m);
+	struct split_frame *f = split_top(m);
 	enum redirection redir = f->redir;
 
 	if (redir == REDIR_DOC || redir == REDIR_DOC_TABS)
@@ -306,54 +309,54 @@ void split_take_word(struct splitter *m, struct str word)
 	/* It might be a reserved word. */
 	if ((f->word_flags & WORD_SPLICED) && !split_among(f->pos, PLAIN))
 		split_lose(m);
-	else if (take_reserved(m, f, word))
+	else if (split_on_reserved(m, f, word))
 		return;
 	else if (f->value != NOWHERE && split_among(f->pos, SPLIT_ASSIGNS))
-		go_to(m, POS_PREFIX);
+		split_set_pos(m, POS_PREFIX);
 	else
-		go_to(m, after[f->pos][TOKEN_WORD]);
+		split_set_pos(m, after[f->pos][TOKEN_WORD]);
 }
 
-static void take_token(struct splitter *m, enum token token, size_t n)
+static void split_on_token(struct splitter *m, enum token token, size_t n)
 {
-	go_to(m, after[split_top(m)->pos][token]);
+	split_set_pos(m, after[split_top(m)->pos][token]);
 	m->at += n;
 }
 
-static void take_redirection(struct splitter *m, enum redirection redir, size_t n)
+static void split_on_redirection(struct splitter *m, enum redirection redir, size_t n)
 {
-	take_token(m, TOKEN_REDIR, n);
+	split_on_token(m, TOKEN_REDIR, n);
 	split_top(m)->redir = redir;
 }
 
-static void take_newline(struct splitter *m)
+static void split_on_newline(struct splitter *m)
 {
-	const struct frame *f = split_top(m);
+	const struct split_frame *f = split_top(m);
 
 	if (f->redir)
 		split_lose(m);
-	take_token(m, TOKEN_NEWLINE, 1);
-	if (m->state == SPLIT_GOING && m->docs_n)
+	split_on_token(m, TOKEN_NEWLINE, 1);
+	if (m->state == SPLIT_RUNNING && m->docs_n)
 		split_doc_read(m);
 	if (m->depth == 1 && f->pos == POS_NEXT)
 		m->in_line = false;
 }
 
-static void take_open(struct splitter *m)
+static void split_on_open(struct splitter *m)
 {
-	const struct frame *f = split_top(m);
+	const struct split_frame *f = split_top(m);
 	bool twice = split_peek(m, 1) == '(';
 
 	if (f->pos == POS_FIRST || f->pos == POS_FN_PAREN) {
-		go_to(m, POS_FN_CLOSE);
+		split_set_pos(m, POS_FN_CLOSE);
 		m->at++;
 	} else if (split_among(f->pos, BODIES)) {
-		open_compound(m, twice ? FRAME_ARITH : FRAME_PAREN, twice ? 2 : 1);
+		split_open_compound(m, twice ? FRAME_ARITH : FRAME_PAREN, twice ? 2 : 1);
 	} else if (f->pos == POS_FOR_NAME && twice) {
-		go_to(m, POS_FOR_EXPR);
+		split_set_pos(m, POS_FOR_EXPR);
 		split_push(m, FRAME_ARITH, 2);
 	} else if (f->pos == POS_CASE_PATTERN) {
-		go_to(m, POS_CASE_OPEN);
+		split_set_pos(m, POS_CASE_OPEN);
 		m->at++;
 	} else {
 		split_lose(m);
@@ -361,24 +364,24 @@ static void take_open(struct splitter *m)
 }
 
 /* May the list end here? */
-static bool is_complete(const struct frame *f)
+static bool split_is_list_end(const struct split_frame *f)
 {
 	return after[f->pos][TOKEN_NEWLINE] == POS_NEXT;
 }
 
-static void take_close(struct splitter *m)
+static void split_on_close(struct splitter *m)
 {
-	const struct frame *f = split_top(m);
+	const struct split_frame *f = split_top(m);
 
 	if (f->pos == POS_FN_CLOSE) {
-		go_to(m, POS_FN_BODY);
+		split_set_pos(m, POS_FN_BODY);
 		m->at++;
 	} else if (f->pos == POS_CASE_REST) {
-		go_to(m, POS_CASE_PATTERN);
+		split_set_pos(m, POS_CASE_PATTERN);
 		split_push(m, FRAME_CLAUSE, 1);
-	} else if (f->kind == FRAME_PAREN && is_complete(f)) {
+	} else if (f->kind == FRAME_PAREN && split_is_list_end(f)) {
 		split_pop(m, 1);
-	} else if (f->kind == FRAME_SUBST && is_complete(f)) {
+	} else if (f->kind == FRAME_SUBST && split_is_list_end(f)) {
 		split_doc_close(m);
 		split_pop(m, 1);
 	} else {
@@ -386,17 +389,17 @@ static void take_close(struct splitter *m)
 	}
 }
 
-static void take_clause_end(struct splitter *m, size_t n)
+static void split_on_clause_end(struct splitter *m, size_t n)
 {
-	const struct frame *f = split_top(m);
+	const struct split_frame *f = split_top(m);
 
-	if (f->kind == FRAME_CLAUSE && is_complete(f))
+	if (f->kind == FRAME_CLAUSE && split_is_list_end(f))
 		split_pop(m, n);
 	else
 		split_lose(m);
 }
 
-static void take_operator(struct splitter *m, enum token token, size_t n)
+static void split_on_operator(struct splitter *m, enum token token, size_t n)
 {
 	split_begin_piece(m);
 	if (split_top(m)->redir) {
@@ -405,31 +408,31 @@ static void take_operator(struct splitter *m, enum token token, size_t n)
 	}
 	switch (token) {
 	case TOKEN_CLAUSE_END:
-		take_clause_end(m, n);
+		split_on_clause_end(m, n);
 		break;
 	case TOKEN_OPEN:
-		take_open(m);
+		split_on_open(m);
 		break;
 	case TOKEN_CLOSE:
-		take_close(m);
+		split_on_close(m);
 		break;
 	case TOKEN_REDIR:
-		take_redirection(m, REDIR_WORD, n);
+		split_on_redirection(m, REDIR_WORD, n);
 		break;
 	case TOKEN_DOC:
-		take_redirection(m, REDIR_DOC, n);
+		split_on_redirection(m, REDIR_DOC, n);
 		break;
 	case TOKEN_DOC_TABS:
-		take_redirection(m, REDIR_DOC_TABS, n);
+		split_on_redirection(m, REDIR_DOC_TABS, n);
 		break;
 	default:
-		take_token(m, token, n);
+		split_on_token(m, token, n);
 		break;
 	}
 }
 
 /* The length of the operator if the text has it here, otherwise 0. */
-static size_t operator_at(const struct splitter *m, const char *text)
+static size_t split_match_operator(const struct splitter *m, const char *text)
 {
 	size_t n = 0;
 
@@ -439,24 +442,24 @@ static size_t operator_at(const struct splitter *m, const char *text)
 }
 
 /* Takes an operator, which must be here: every other byte belongs to a word. */
-static void step_operator(struct splitter *m)
+static void split_step_operator(struct splitter *m)
 {
 	size_t i = 0, n;
 
-	while ((n = operator_at(m, operators[i].text)) == 0) {
+	while ((n = split_match_operator(m, operators[i].text)) == 0) {
 		i++;
 		assert(i < ARRAY_LEN(operators));
 	}
-	take_operator(m, operators[i].token, n);
+	split_on_operator(m, operators[i].token, n);
 }
 
-static void step_list(struct splitter *m)
+static void split_step_list(struct splitter *m)
 {
 	if (split_word_step(m))
 		return;
 	switch (split_peek(m, 0)) {
 	case '\n':
-		take_newline(m);
+		split_on_newline(m);
 		break;
 	case ' ':
 	case '\t':
@@ -464,32 +467,32 @@ static void step_list(struct splitter *m)
 		m->at++;
 		break;
 	default:
-		step_operator(m);
+		split_step_operator(m);
 		break;
 	}
 }
 
 /* The kind of the text, as if a newline followed. */
-static enum split_kind judge(struct splitter *m)
+static enum split_kind split_classify(struct splitter *m)
 {
-	const struct frame *f;
+	const struct split_frame *f;
 
 	if (m->state == SPLIT_OPEN)
 		return SPLIT_UNFINISHED;
-	if (m->state == SPLIT_GOING)
+	if (m->state == SPLIT_RUNNING)
 		split_word_end(m, m->text.n);
 	f = split_top(m);
-	if (m->state == SPLIT_LOST || f->kind == FRAME_PATTERN ||
+	if (m->state == SPLIT_FAILED || f->kind == FRAME_PATTERN ||
 		f->kind == FRAME_SUBSCRIPT)
-		return SPLIT_ONE;
-	if (is_list(f->kind) && (f->redir || !after[f->pos][TOKEN_NEWLINE]))
-		return SPLIT_ONE;
-	if (m->depth > 1 || m->docs_n || !is_complete(f))
+		return SPLIT_SINGLE;
+	if (split_is_list(f->kind) && (f->redir || !after[f->pos][TOKEN_NEWLINE]))
+		return SPLIT_SINGLE;
+	if (m->depth > 1 || m->docs_n || !split_is_list_end(f))
 		return SPLIT_UNFINISHED;
-	return m->pieces->n > 1 ? SPLIT_SEVERAL : SPLIT_ONE;
+	return m->pieces->n > 1 ? SPLIT_MULTIPLE : SPLIT_SINGLE;
 }
 
-static void trim_pieces(struct str text, struct split_pieces *pieces)
+static void split_trim_pieces(struct str text, struct split_pieces *pieces)
 {
 	size_t to = text.n;
 
@@ -504,44 +507,44 @@ static void trim_pieces(struct str text, struct split_pieces *pieces)
 	}
 }
 
-static enum split_kind tokenize(
+static enum split_kind split_tokenize(
 	struct splitter *m, struct str text, struct split_pieces *pieces)
 {
 	/* Not all of *m is initialized: most of the stack stays unused. */
 	m->text = text;
 	m->at = 0;
-	m->state = str_find_byte(text, '\0') < text.n ? SPLIT_LOST : SPLIT_GOING;
+	m->state = str_find_byte(text, '\0') < text.n ? SPLIT_FAILED : SPLIT_RUNNING;
 	m->level = 0;
 	m->depth = 1;
-	m->stack[0] = (struct frame){
+	m->stack[0] = (struct split_frame){
 		.kind = FRAME_TEXT, .pos = POS_NEXT, .word = NOWHERE, .value = NOWHERE};
 	m->docs_n = 0;
 	m->lead = NOWHERE;
 	m->in_line = false;
 	m->pieces = pieces;
 	pieces->n = 0;
-	while (m->state == SPLIT_GOING && m->at < text.n) {
-		if (is_list(split_top(m)->kind))
-			step_list(m);
+	while (m->state == SPLIT_RUNNING && m->at < text.n) {
+		if (split_is_list(split_top(m)->kind))
+			split_step_list(m);
 		else
 			split_lex_step(m);
 	}
-	return judge(m);
+	return split_classify(m);
 }
 
 enum split_kind split_command(struct str text, struct split_pieces *pieces)
 {
 	struct splitter m;
-	enum split_kind kind = tokenize(&m, text, pieces);
+	enum split_kind kind = split_tokenize(&m, text, pieces);
 
-	if (kind == SPLIT_SEVERAL)
-		trim_pieces(text, pieces);
+	if (kind == SPLIT_MULTIPLE)
+		split_trim_pieces(text, pieces);
 	else
 		pieces->n = 0;
 	return kind;
 }
 
-bool split_wants_document(struct str text)
+bool split_is_in_document(struct str text)
 {
 	struct split_pieces pieces;
 	struct splitter m;
@@ -549,17 +552,18 @@ bool split_wants_document(struct str text)
 	/* Most texts need no closer look. */
 	if (str_find(text, STR("<<")) == text.n)
 		return false;
-	return tokenize(&m, text, &pieces) == SPLIT_UNFINISHED && m.docs_n &&
+	return split_tokenize(&m, text, &pieces) == SPLIT_UNFINISHED && m.docs_n &&
 		pieces.n == 1;
 }
 
-bool split_is_whole(struct str text)
+bool split_is_complete(struct str text)
 {
 	struct split_pieces pieces;
 	struct splitter m;
 
-	return tokenize(&m, text, &pieces) != SPLIT_UNFINISHED && m.state != SPLIT_LOST &&
-		m.depth == 1 && is_complete(split_top(&m));
+	return split_tokenize(&m, text, &pieces) != SPLIT_UNFINISHED &&
+		m.state != SPLIT_FAILED && m.depth == 1 &&
+		split_is_list_end(split_top(&m));
 }
 
 void split_write_refusal(

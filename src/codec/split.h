@@ -18,9 +18,9 @@ enum split_kind {
 	 * At most one command, or a text that the tokenizer does not follow: a
 	 * syntax error, a NUL byte, more nesting than SPLIT_DEPTH_MAX.
 	 */
-	SPLIT_ONE,
+	SPLIT_SINGLE,
 	/* Two or more commands, all complete. */
-	SPLIT_SEVERAL,
+	SPLIT_MULTIPLE,
 	/*
 	 * Correct so far, but the shell would wait for another line: an open quote,
 	 * expansion, here-document, compound command or function, a backslash or one of
@@ -42,7 +42,7 @@ struct split_pieces {
 };
 
 /*
- * Returns the kind of the text. *pieces is set for SPLIT_SEVERAL only, and has two or
+ * Returns the kind of the text. *pieces is set for SPLIT_MULTIPLE only, and has two or
  * more pieces then. Blanks and empty lines around a piece are not part of it. Comments
  * belong to the piece before them, or to the first. A carriage return before a line end
  * is a blank.
@@ -53,10 +53,10 @@ enum split_kind split_command(struct str text, struct split_pieces *pieces) MUST
  * True for a single command that lacks only the rest of a here-document and what may
  * follow it, such as "cat <<EOF": later input completes the command.
  */
-bool split_wants_document(struct str text) MUST_USE;
+bool split_is_in_document(struct str text) MUST_USE;
 
 /* True if every byte was understood and nothing is missing at the end. */
-bool split_is_whole(struct str text) MUST_USE;
+bool split_is_complete(struct str text) MUST_USE;
 
 /* Writes the contract's refusal of several commands, with a list of them. */
 void split_write_refusal(

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-static bool holds(struct str s, const char *set)
+static bool split_doc_has_any(struct str s, const char *set)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (strchr(set, s.p[i]))
@@ -10,21 +10,21 @@ static bool holds(struct str s, const char *set)
 	return false;
 }
 
-void split_doc_add(struct splitter *m, const struct frame *f, struct str word)
+void split_doc_add(struct splitter *m, const struct split_frame *f, struct str word)
 {
 	/*
 	 * A delimiter with an expansion is not understood: bash's result is never
 	 * intended.
 	 */
 	if (m->docs_n == SPLIT_DOCS_MAX || word.n > SPLIT_DELIMITER_MAX ||
-		(f->word_flags & WORD_SPLICED) || holds(word, "\n$`(")) {
+		(f->word_flags & WORD_SPLICED) || split_doc_has_any(word, "\n$`(")) {
 		split_lose(m);
 		return;
 	}
-	m->docs[m->docs_n++] = (struct doc){
+	m->docs[m->docs_n++] = (struct here_doc){
 		.delimiter = word,
 		.level = m->level,
-		.quoted = holds(word, "'\"\\"),
+		.quoted = split_doc_has_any(word, "'\"\\"),
 		.tabs = f->redir == REDIR_DOC_TABS,
 		.cr = split_is_cr(m),
 	};
@@ -39,13 +39,13 @@ void split_doc_close(struct splitter *m)
 }
 
 /* Inside double quotes a backslash is plain before most characters. */
-static bool escapes(char quote, char next)
+static bool split_doc_is_escape(char quote, char next)
 {
 	return quote == 0 || (quote == '"' && strchr("$`\"\\", next));
 }
 
 /* The delimiter without its quotes, as lines are compared with it. */
-static struct str unquote(struct str raw, char room[SPLIT_DELIMITER_MAX])
+static struct str split_doc_unquote(struct str raw, char room[SPLIT_DELIMITER_MAX])
 {
 	char quote = 0;
 	size_t n = 0;
@@ -54,7 +54,8 @@ static struct str unquote(struct str raw, char room[SPLIT_DELIMITER_MAX])
 	for (size_t i = 0; i < raw.n; i++) {
 		char c = raw.p[i];
 
-		if (c == '\\' && i + 1 < raw.n && escapes(quote, raw.p[i + 1]))
+		if (c == '\\' && i + 1 < raw.n &&
+			split_doc_is_escape(quote, raw.p[i + 1]))
 			room[n++] = raw.p[++i];
 		else if (quote ? c == quote : c == '\'' || c == '"')
 			quote = quote ? 0 : c;
@@ -72,7 +73,7 @@ struct match {
 	size_t rest;
 };
 
-static void match_byte(struct match *k, char c)
+static void split_doc_match_byte(struct match *k, char c)
 {
 	if (k->rest == 0 && k->n < k->want.n && k->want.p[k->n] == c)
 		k->n++;
@@ -81,7 +82,8 @@ static void match_byte(struct match *k, char c)
 }
 
 /* Consumes a line, joined with the next line after a backslash. */
-static void match_line(struct splitter *m, const struct doc *d, struct match *k)
+static void split_doc_match_line(
+	struct splitter *m, const struct here_doc *d, struct match *k)
 {
 	while (d->tabs && split_peek(m, 0) == '\t')
 		m->at++;
@@ -93,16 +95,17 @@ static void match_line(struct splitter *m, const struct doc *d, struct match *k)
 			m->at += 2;
 			continue;
 		}
-		match_byte(k, m->text.p[m->at++]);
+		split_doc_match_byte(k, m->text.p[m->at++]);
 		if (escape)
-			match_byte(k, m->text.p[m->at++]);
+			split_doc_match_byte(k, m->text.p[m->at++]);
 	}
 	if (m->at < m->text.n)
 		m->at++;
 }
 
 /* True if the line was the delimiter. */
-static bool ends_body(struct splitter *m, const struct doc *d, const struct match *k)
+static bool split_doc_is_end(
+	struct splitter *m, const struct here_doc *d, const struct match *k)
 {
 	bool cr = k->rest == 1 && k->next == '\r';
 
@@ -122,20 +125,20 @@ static bool ends_body(struct splitter *m, const struct doc *d, const struct matc
 	return true;
 }
 
-static void skip_body(struct splitter *m, const struct doc *d)
+static void split_doc_skip_body(struct splitter *m, const struct here_doc *d)
 {
 	char room[SPLIT_DELIMITER_MAX];
-	struct str want = unquote(d->delimiter, room);
+	struct str want = split_doc_unquote(d->delimiter, room);
 
-	while (m->state == SPLIT_GOING) {
+	while (m->state == SPLIT_RUNNING) {
 		struct match k = {.want = want};
 
 		if (m->at == m->text.n) {
 			m->state = SPLIT_OPEN;
 			return;
 		}
-		match_line(m, d, &k);
-		if (ends_body(m, d, &k))
+		split_doc_match_line(m, d, &k);
+		if (split_doc_is_end(m, d, &k))
 			return;
 	}
 }
@@ -145,8 +148,8 @@ void split_doc_read(struct splitter *m)
 	for (size_t i = 0; i < m->docs_n; i++) {
 		if (m->docs[i].level != m->level)
 			split_lose(m);
-		if (m->state == SPLIT_GOING)
-			skip_body(m, &m->docs[i]);
+		if (m->state == SPLIT_RUNNING)
+			split_doc_skip_body(m, &m->docs[i]);
 	}
 	if (m->state != SPLIT_OPEN)
 		m->docs_n = 0;

@@ -43,7 +43,7 @@ enum frame_kind {
 
 /* The part of a command that has been read, which determines what may follow. */
 enum position {
-	POS_LOST,         /* nothing: the text is wrong, or not supported */
+	POS_INVALID,      /* nothing: the text is wrong, or not supported */
 	POS_START,        /* a command must come */
 	POS_PIPED,        /* the same, after | */
 	POS_NEXT,         /* a command, or the end of the list */
@@ -102,7 +102,7 @@ enum {
 	WORD_BRACKET = 4, /* holds a [ */
 };
 
-struct frame {
+struct split_frame {
 	enum frame_kind kind;
 	enum position pos;
 	enum redirection redir;
@@ -115,7 +115,7 @@ struct frame {
 
 #define NOWHERE SIZE_MAX
 
-struct doc {
+struct here_doc {
 	struct str delimiter; /* as written */
 	unsigned level;       /* the depth of substitutions around it */
 	bool quoted;          /* backslashes in the body are plain text */
@@ -124,9 +124,9 @@ struct doc {
 };
 
 enum split_state {
-	SPLIT_GOING,
-	SPLIT_LOST, /* not understood */
-	SPLIT_OPEN, /* the text has ended inside a quote or a here-document */
+	SPLIT_RUNNING,
+	SPLIT_FAILED, /* not understood */
+	SPLIT_OPEN,   /* the text has ended inside a quote or a here-document */
 };
 
 struct splitter {
@@ -135,15 +135,15 @@ struct splitter {
 	enum split_state state;
 	unsigned level; /* substitutions around the byte at */
 	size_t depth;   /* of the stack, at least one */
-	struct frame stack[SPLIT_DEPTH_MAX];
-	struct doc docs[SPLIT_DOCS_MAX]; /* their bodies begin at the next line */
+	struct split_frame stack[SPLIT_DEPTH_MAX];
+	struct here_doc docs[SPLIT_DOCS_MAX]; /* their bodies begin at the next line */
 	size_t docs_n;
 	size_t lead;  /* the comment before the first command, or NOWHERE */
 	bool in_line; /* the last piece is still being read */
 	struct split_pieces *pieces;
 };
 
-static inline struct frame *split_top(struct splitter *m)
+static inline struct split_frame *split_top(struct splitter *m)
 {
 	return &m->stack[m->depth - 1];
 }
@@ -161,13 +161,13 @@ static inline struct str split_slice(const struct splitter *m, size_t from, size
 
 static inline void split_lose(struct splitter *m)
 {
-	m->state = SPLIT_LOST;
+	m->state = SPLIT_FAILED;
 }
 
 /* split_doc.c */
 
 /* Stores a here-document, given by the redirection and the word of the frame. */
-void split_doc_add(struct splitter *m, const struct frame *f, struct str word);
+void split_doc_add(struct splitter *m, const struct split_frame *f, struct str word);
 /* Skips the bodies of all stored here-documents; m->at is after a newline. */
 void split_doc_read(struct splitter *m);
 /* Gives up if the substitution that ends here leaves a here-document without its body. */
@@ -194,7 +194,7 @@ void split_push(struct splitter *m, enum frame_kind kind, size_t n);
 /* Closes the top frame after n bytes. */
 void split_pop(struct splitter *m, size_t n);
 /* Takes a whole word of a list of commands. */
-void split_take_word(struct splitter *m, struct str word);
+void split_on_word(struct splitter *m, struct str word);
 /* Begins a piece here, unless the piece of this line has begun. */
 void split_begin_piece(struct splitter *m);
 

@@ -54,7 +54,7 @@ bool split_is_cr(const struct splitter *m)
 	return split_peek(m, 0) == '\r' && strchr("\n", split_peek(m, 1));
 }
 
-static void skip_plain(struct splitter *m, unsigned where)
+static void split_lex_skip_plain(struct splitter *m, unsigned where)
 {
 	/* The present byte is plain here, whatever it is elsewhere. */
 	do
@@ -63,7 +63,7 @@ static void skip_plain(struct splitter *m, unsigned where)
 }
 
 /* Skips text up to its end byte; with escapes, a backslash quotes the next byte. */
-static void skip_until(struct splitter *m, size_t from, char end, bool escapes)
+static void split_lex_skip_until(struct splitter *m, size_t from, char end, bool escapes)
 {
 	for (m->at += from; m->at < m->text.n; m->at++) {
 		if (m->text.p[m->at] == end) {
@@ -77,21 +77,21 @@ static void skip_until(struct splitter *m, size_t from, char end, bool escapes)
 	m->state = SPLIT_OPEN;
 }
 
-static void skip_backslash(struct splitter *m)
+static void split_lex_skip_backslash(struct splitter *m)
 {
 	if (m->at + 1 == m->text.n)
 		m->state = SPLIT_OPEN;
 	m->at = m->state == SPLIT_OPEN ? m->text.n : m->at + 2;
 }
 
-static bool in_arithmetic(struct splitter *m)
+static bool split_lex_is_arithmetic(struct splitter *m)
 {
 	enum frame_kind kind = split_top(m)->kind;
 
 	return kind == FRAME_EXPR || kind == FRAME_ARITH;
 }
 
-static void dollar(struct splitter *m, bool quoted)
+static void split_lex_on_dollar(struct splitter *m, bool quoted)
 {
 	char next = split_peek(m, 1);
 	char then = next ? split_peek(m, 2) : '\0';
@@ -100,7 +100,7 @@ static void dollar(struct splitter *m, bool quoted)
 		split_push(m, FRAME_EXPR, 3);
 	else if (next == '(')
 		split_push(m, FRAME_SUBST, 2);
-	else if (next == '{' && in_arithmetic(m))
+	else if (next == '{' && split_lex_is_arithmetic(m))
 		m->at += 2; /* bash counts parentheses there, and nothing else */
 	else if (next == '{' && then && strchr(" \t\r\n|", then))
 		split_lose(m); /* commands in some shells, an error in others */
@@ -109,7 +109,7 @@ static void dollar(struct splitter *m, bool quoted)
 	else if (next == '[')
 		split_push(m, FRAME_SUBSCRIPT, 2);
 	else if (next == '\'' && !quoted)
-		skip_until(m, 2, '\'', true);
+		split_lex_skip_until(m, 2, '\'', true);
 	else if (next == '\\' && then == '\n')
 		split_lose(m); /* the next line may make it an expansion */
 	else
@@ -120,7 +120,7 @@ static void dollar(struct splitter *m, bool quoted)
  * A single quote inside "${x}" is a quote for bash and a letter for other shells. Skips
  * it if both readings end at the same byte, as in "${x%'/'}" and "${x%$'\\n'}".
  */
-static void skip_either(struct splitter *m)
+static void split_lex_skip_single(struct splitter *m)
 {
 	for (m->at++; m->at < m->text.n; m->at++) {
 		unsigned char c = (unsigned char)split_peek(m, 0);
@@ -140,43 +140,43 @@ static void skip_either(struct splitter *m)
 }
 
 /* Skips or opens a quote or an expansion; false if none begins here. */
-static bool quote_step(struct splitter *m, bool quoted)
+static bool split_lex_step_quote(struct splitter *m, bool quoted)
 {
 	switch (split_peek(m, 0)) {
 	case '\'':
 		if (quoted)
-			skip_either(m);
+			split_lex_skip_single(m);
 		else
-			skip_until(m, 1, '\'', false);
+			split_lex_skip_until(m, 1, '\'', false);
 		return true;
 	case '"':
 		split_push(m, FRAME_DOUBLE, 1);
 		return true;
 	case '`':
-		skip_until(m, 1, '`', true);
+		split_lex_skip_until(m, 1, '`', true);
 		return true;
 	case '$':
-		dollar(m, quoted);
+		split_lex_on_dollar(m, quoted);
 		return true;
 	case '\\':
-		skip_backslash(m);
+		split_lex_skip_backslash(m);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static void step_double(struct splitter *m)
+static void split_lex_step_double(struct splitter *m)
 {
 	char c = split_peek(m, 0);
 
 	if (c == '"')
 		split_pop(m, 1);
-	else if (c == '\'' || !quote_step(m, true))
-		skip_plain(m, IN_DOUBLE);
+	else if (c == '\'' || !split_lex_step_quote(m, true))
+		split_lex_skip_plain(m, IN_DOUBLE);
 }
 
-static void close_pair(struct splitter *m, struct frame *f)
+static void split_lex_close_pair(struct splitter *m, struct split_frame *f)
 {
 	f->parens--;
 	/*
@@ -190,41 +190,42 @@ static void close_pair(struct splitter *m, struct frame *f)
 		m->at++;
 }
 
-static void step_pair(struct splitter *m, struct frame *f)
+static void split_lex_step_pair(struct splitter *m, struct split_frame *f)
 {
 	const struct pair *pair = &pairs[f->kind];
 	char c = split_peek(m, 0);
 
 	if (c == pair->close) {
-		close_pair(m, f);
+		split_lex_close_pair(m, f);
 	} else if (c == pair->open) {
 		f->parens++;
 		m->at++;
 	} else if (c == '\n' && !pair->lines) {
 		split_lose(m);
-	} else if (!quote_step(m, f->quoted)) {
-		skip_plain(m, IN_PAIR);
+	} else if (!split_lex_step_quote(m, f->quoted)) {
+		split_lex_skip_plain(m, IN_PAIR);
 	}
 }
 
-static bool is_substitution(const struct splitter *m)
+static bool split_lex_is_subst(const struct splitter *m)
 {
 	char c = split_peek(m, 0);
 
 	return (c == '<' || c == '>') && split_peek(m, 1) == '(';
 }
 
-static bool ends_word(const struct splitter *m)
+static bool split_lex_is_word_end(const struct splitter *m)
 {
 	unsigned char c = (unsigned char)split_peek(m, 0);
 
 	if (c == '\r')
 		return split_is_cr(m);
-	return (stops[c] & BREAK) == BREAK && !is_substitution(m);
+	return (stops[c] & BREAK) == BREAK && !split_lex_is_subst(m);
 }
 
 /* Is the word up to end a variable's name, maybe with a subscript? */
-static bool is_name(const struct splitter *m, const struct frame *f, size_t end)
+static bool split_lex_is_name(
+	const struct splitter *m, const struct split_frame *f, size_t end)
 {
 	if (f->word_flags & WORD_BRACKET)
 		return m->text.p[end - 1] == ']';
@@ -240,14 +241,14 @@ static bool is_name(const struct splitter *m, const struct frame *f, size_t end)
 }
 
 /* At the first = of a word: an assignment? */
-static void take_equals(struct splitter *m, struct frame *f)
+static void split_lex_on_equals(struct splitter *m, struct split_frame *f)
 {
 	size_t end = m->at;
 
 	if (!(f->word_flags & WORD_EQUALS)) {
 		if (end > f->word && m->text.p[end - 1] == '+')
 			end--;
-		if (end > f->word && is_name(m, f, end))
+		if (end > f->word && split_lex_is_name(m, f, end))
 			f->value = m->at + 1;
 	}
 	f->word_flags |= WORD_EQUALS;
@@ -255,11 +256,11 @@ static void take_equals(struct splitter *m, struct frame *f)
 }
 
 /* At the first [ of a word: a subscript, which may hold blanks and operators? */
-static void take_bracket(struct splitter *m, struct frame *f)
+static void split_lex_on_bracket(struct splitter *m, struct split_frame *f)
 {
 	bool subscript = f->kind == FRAME_ARRAY
 		? m->at == f->word
-		: split_among(f->pos, SPLIT_ASSIGNS) && is_name(m, f, m->at);
+		: split_among(f->pos, SPLIT_ASSIGNS) && split_lex_is_name(m, f, m->at);
 
 	if (f->word_flags & (WORD_BRACKET | WORD_EQUALS) || f->redir)
 		subscript = false;
@@ -270,24 +271,24 @@ static void take_bracket(struct splitter *m, struct frame *f)
 		m->at++;
 }
 
-static void take_word_bytes(struct splitter *m, struct frame *f)
+static void split_lex_read_word(struct splitter *m, struct split_frame *f)
 {
 	char c = split_peek(m, 0);
 
 	if (c == '=')
-		take_equals(m, f);
+		split_lex_on_equals(m, f);
 	else if (c == '[')
-		take_bracket(m, f);
-	else if (is_substitution(m))
+		split_lex_on_bracket(m, f);
+	else if (split_lex_is_subst(m))
 		split_push(m, FRAME_SUBST, 2);
 	else if (c == '\\' && split_peek(m, 1) == '\r' && strchr("\n", split_peek(m, 2)))
 		split_lose(m); /* meant to join two lines, but does not */
-	else if (!quote_step(m, false))
-		skip_plain(m, IN_WORD);
+	else if (!split_lex_step_quote(m, false))
+		split_lex_skip_plain(m, IN_WORD);
 }
 
 /* Handles a parenthesis inside a word; false if it is an operator after the word. */
-static bool take_paren(struct splitter *m, struct frame *f)
+static bool split_lex_on_paren(struct splitter *m, struct split_frame *f)
 {
 	if (f->value == m->at &&
 		split_among(f->pos, SPLIT_ASSIGNS | SPLIT_BIT(POS_DECLARE))) {
@@ -305,7 +306,7 @@ static bool take_paren(struct splitter *m, struct frame *f)
 }
 
 /* The 2 of 2>file, or the {fd} of {fd}>file? */
-static bool is_descriptor(struct str word)
+static bool split_lex_is_descriptor(struct str word)
 {
 	if (word.n > 2 && word.p[0] == '{' && word.p[word.n - 1] == '}')
 		return true;
@@ -317,7 +318,7 @@ static bool is_descriptor(struct str word)
 
 void split_word_end(struct splitter *m, size_t end)
 {
-	struct frame *f = split_top(m);
+	struct split_frame *f = split_top(m);
 	struct str word;
 
 	if (f->word == NOWHERE)
@@ -327,10 +328,10 @@ void split_word_end(struct splitter *m, size_t end)
 	if (f->kind == FRAME_COND && str_eq(word, STR("]]")))
 		split_pop(m, 0);
 	else if (f->kind != FRAME_COND && f->kind != FRAME_ARRAY)
-		split_take_word(m, word);
+		split_on_word(m, word);
 }
 
-static void skip_comment(struct splitter *m, const struct frame *f)
+static void split_lex_skip_comment(struct splitter *m, const struct split_frame *f)
 {
 	struct str rest = str_skip(m->text, m->at);
 
@@ -343,7 +344,7 @@ static void skip_comment(struct splitter *m, const struct frame *f)
 }
 
 /* Handles a backslash that joins two lines. */
-static void join_lines(struct splitter *m, struct frame *f)
+static void split_lex_join_lines(struct splitter *m, struct split_frame *f)
 {
 	size_t end = m->at;
 
@@ -351,13 +352,13 @@ static void join_lines(struct splitter *m, struct frame *f)
 	m->at += 2;
 	if (m->at == m->text.n)
 		m->state = SPLIT_OPEN;
-	else if (f->word != NOWHERE && ends_word(m))
+	else if (f->word != NOWHERE && split_lex_is_word_end(m))
 		split_word_end(m, end);
 	else
 		f->word_flags |= WORD_SPLICED;
 }
 
-static void begin_word(struct splitter *m, struct frame *f)
+static void split_lex_begin_word(struct splitter *m, struct split_frame *f)
 {
 	f->word = m->at;
 	f->value = NOWHERE;
@@ -365,13 +366,14 @@ static void begin_word(struct splitter *m, struct frame *f)
 	split_begin_piece(m);
 }
 
-static void leave_word(struct splitter *m, struct frame *f)
+static void split_lex_leave_word(struct splitter *m, struct split_frame *f)
 {
 	char c = split_peek(m, 0);
 
-	if (c == '(' && take_paren(m, f))
+	if (c == '(' && split_lex_on_paren(m, f))
 		return;
-	if ((c == '<' || c == '>') && is_descriptor(split_slice(m, f->word, m->at)))
+	if ((c == '<' || c == '>') &&
+		split_lex_is_descriptor(split_slice(m, f->word, m->at)))
 		f->word = NOWHERE;
 	else
 		split_word_end(m, m->at);
@@ -379,26 +381,26 @@ static void leave_word(struct splitter *m, struct frame *f)
 
 bool split_word_step(struct splitter *m)
 {
-	struct frame *f = split_top(m);
+	struct split_frame *f = split_top(m);
 
-	if (ends_word(m)) {
+	if (split_lex_is_word_end(m)) {
 		if (f->word == NOWHERE)
 			return false;
-		leave_word(m, f);
+		split_lex_leave_word(m, f);
 	} else if (f->word == NOWHERE && split_peek(m, 0) == '#') {
-		skip_comment(m, f);
+		split_lex_skip_comment(m, f);
 	} else if (split_peek(m, 0) == '\\' && split_peek(m, 1) == '\n') {
-		join_lines(m, f);
+		split_lex_join_lines(m, f);
 	} else {
 		if (f->word == NOWHERE)
-			begin_word(m, f);
-		take_word_bytes(m, f);
+			split_lex_begin_word(m, f);
+		split_lex_read_word(m, f);
 	}
 	return true;
 }
 
 /* Operators and blanks of [[ ]] have no effect; only its end matters. */
-static void step_cond(struct splitter *m)
+static void split_lex_step_cond(struct splitter *m)
 {
 	char c = split_peek(m, 0);
 
@@ -412,7 +414,7 @@ static void step_cond(struct splitter *m)
 		m->at++;
 }
 
-static void step_array(struct splitter *m)
+static void split_lex_step_array(struct splitter *m)
 {
 	char c;
 
@@ -429,14 +431,14 @@ static void step_array(struct splitter *m)
 
 void split_lex_step(struct splitter *m)
 {
-	struct frame *f = split_top(m);
+	struct split_frame *f = split_top(m);
 
 	if (f->kind == FRAME_COND)
-		step_cond(m);
+		split_lex_step_cond(m);
 	else if (f->kind == FRAME_ARRAY)
-		step_array(m);
+		split_lex_step_array(m);
 	else if (f->kind == FRAME_DOUBLE)
-		step_double(m);
+		split_lex_step_double(m);
 	else
-		step_pair(m, f);
+		split_lex_step_pair(m, f);
 }

@@ -20,7 +20,7 @@ enum tag {
  * Cuts the first element off *rest. *content is its content and, if whole is not NULL,
  * *whole is all its bytes. A tag has a single byte, and a length its shortest form.
  */
-static int element(
+static int x509_read_element(
 	struct str *rest, unsigned char *tag, struct str *content, struct str *whole)
 {
 	const unsigned char *p = (const unsigned char *)rest->p;
@@ -52,12 +52,12 @@ static int element(
 }
 
 /* Takes the next element, which must have the tag wanted. */
-static int expect(
+static int x509_expect_element(
 	struct str *rest, unsigned char wanted, struct str *content, struct str *whole)
 {
 	struct str after = *rest;
 	unsigned char tag;
-	int r = element(&after, &tag, content, whole);
+	int r = x509_read_element(&after, &tag, content, whole);
 
 	if (r || tag != wanted)
 		return ERR_SYNTAX;
@@ -66,22 +66,24 @@ static int expect(
 }
 
 /* Skips the next element if it has the tag. */
-static void pass(struct str *rest, unsigned char tag)
+static void x509_skip_element(struct str *rest, unsigned char tag)
 {
 	struct str content;
 
-	if (expect(rest, tag, &content, NULL))
+	if (x509_expect_element(rest, tag, &content, NULL))
 		return;
 }
 
 /* --- Extensions --------------------------------------------------------------------- */
 
-static int read_names(struct x509 *c, struct str value)
+static int x509_read_names(struct x509 *c, struct str value)
 {
-	return expect(&value, SEQUENCE, &c->names, NULL) || value.n ? ERR_SYNTAX : 0;
+	return x509_expect_element(&value, SEQUENCE, &c->names, NULL) || value.n
+		? ERR_SYNTAX
+		: 0;
 }
 
-static int read_purposes(struct x509 *c, struct str value)
+static int x509_read_purposes(struct x509 *c, struct str value)
 {
 	static const struct {
 		struct str oid;
@@ -93,11 +95,11 @@ static int read_purposes(struct x509 *c, struct str value)
 	};
 	struct str list, oid;
 
-	if (expect(&value, SEQUENCE, &list, NULL) || value.n)
+	if (x509_expect_element(&value, SEQUENCE, &list, NULL) || value.n)
 		return ERR_SYNTAX;
 	c->for_servers = c->for_clients = false;
 	while (list.n) {
-		if (expect(&list, OID, &oid, NULL))
+		if (x509_expect_element(&list, OID, &oid, NULL))
 			return ERR_SYNTAX;
 		for (size_t i = 0; i < ARRAY_LEN(good); i++)
 			if (str_eq(oid, good[i].oid)) {
@@ -108,7 +110,7 @@ static int read_purposes(struct x509 *c, struct str value)
 	return 0;
 }
 
-static int read_constraints(struct x509 *c, struct str value)
+static int x509_read_constraints(struct x509 *c, struct str value)
 {
 	(void)value;
 	c->constrained = true;
@@ -119,19 +121,19 @@ static const struct {
 	struct str oid;
 	int (*read)(struct x509 *c, struct str value);
 } extensions[] = {
-	{STR("\x55\x1D\x11"), read_names},
-	{STR("\x55\x1D\x25"), read_purposes},
-	{STR("\x55\x1D\x1E"), read_constraints},
+	{STR("\x55\x1D\x11"), x509_read_names},
+	{STR("\x55\x1D\x25"), x509_read_purposes},
+	{STR("\x55\x1D\x1E"), x509_read_constraints},
 };
 
-static int read_extension(struct x509 *c, struct str ext, unsigned *seen)
+static int x509_read_extension(struct x509 *c, struct str ext, unsigned *seen)
 {
 	struct str oid, value;
 
-	if (expect(&ext, OID, &oid, NULL))
+	if (x509_expect_element(&ext, OID, &oid, NULL))
 		return ERR_SYNTAX;
-	pass(&ext, BOOLEAN);
-	if (expect(&ext, OCTETS, &value, NULL) || ext.n)
+	x509_skip_element(&ext, BOOLEAN);
+	if (x509_expect_element(&ext, OCTETS, &value, NULL) || ext.n)
 		return ERR_SYNTAX;
 	for (size_t i = 0; i < ARRAY_LEN(extensions); i++) {
 		if (!str_eq(oid, extensions[i].oid))
@@ -144,18 +146,18 @@ static int read_extension(struct x509 *c, struct str ext, unsigned *seen)
 	return 0;
 }
 
-static int read_extensions(struct x509 *c, struct str tagged)
+static int x509_read_extensions(struct x509 *c, struct str tagged)
 {
 	struct str list, ext;
 	unsigned seen = 0;
 	int r = 0;
 
-	if (expect(&tagged, SEQUENCE, &list, NULL) || tagged.n)
+	if (x509_expect_element(&tagged, SEQUENCE, &list, NULL) || tagged.n)
 		return ERR_SYNTAX;
 	while (list.n && !r) {
-		r = expect(&list, SEQUENCE, &ext, NULL);
+		r = x509_expect_element(&list, SEQUENCE, &ext, NULL);
 		if (!r)
-			r = read_extension(c, ext, &seen);
+			r = x509_read_extension(c, ext, &seen);
 	}
 	return r;
 }
@@ -166,23 +168,23 @@ int x509_read(struct x509 *c, struct str der)
 	struct str cert, body, skipped, tagged;
 	int r = 0;
 
-	if (expect(&der, SEQUENCE, &cert, NULL) || der.n ||
-		expect(&cert, SEQUENCE, &body, NULL))
+	if (x509_expect_element(&der, SEQUENCE, &cert, NULL) || der.n ||
+		x509_expect_element(&cert, SEQUENCE, &body, NULL))
 		return ERR_SYNTAX;
-	pass(&body, VERSION);
-	if (expect(&body, INTEGER, &skipped, NULL) ||      /* serial number */
-		expect(&body, SEQUENCE, &skipped, NULL) || /* signature */
-		expect(&body, SEQUENCE, &skipped, NULL) || /* issuer */
-		expect(&body, SEQUENCE, &skipped, NULL) || /* validity */
-		expect(&body, SEQUENCE, &skipped, &got.subject) ||
-		expect(&body, SEQUENCE, &skipped, &got.spki))
+	x509_skip_element(&body, VERSION);
+	if (x509_expect_element(&body, INTEGER, &skipped, NULL) || /* serial number */
+		x509_expect_element(&body, SEQUENCE, &skipped, NULL) || /* signature */
+		x509_expect_element(&body, SEQUENCE, &skipped, NULL) || /* issuer */
+		x509_expect_element(&body, SEQUENCE, &skipped, NULL) || /* validity */
+		x509_expect_element(&body, SEQUENCE, &skipped, &got.subject) ||
+		x509_expect_element(&body, SEQUENCE, &skipped, &got.spki))
 		return ERR_SYNTAX;
 	while (body.n && !r) {
 		unsigned char tag;
 
-		r = element(&body, &tag, &tagged, NULL);
+		r = x509_read_element(&body, &tag, &tagged, NULL);
 		if (!r && tag == EXTENSIONS)
-			r = read_extensions(&got, tagged);
+			r = x509_read_extensions(&got, tagged);
 	}
 	if (!r)
 		*c = got;
@@ -191,14 +193,14 @@ int x509_read(struct x509 *c, struct str der)
 
 /* --- Hosts -------------------------------------------------------------------------- */
 
-static bool is_label_byte(char c)
+static bool x509_is_label_byte(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 		(c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
 /* A last label of digits only is refused: some programs would read it as an address. */
-static bool is_dns_name(struct str s)
+static bool x509_is_dns_name(struct str s)
 {
 	bool digits = true;
 
@@ -211,7 +213,7 @@ static bool is_dns_name(struct str s)
 			return false;
 		digits = true;
 		for (size_t i = 0; i < label.n; i++) {
-			if (!is_label_byte(label.p[i]))
+			if (!x509_is_label_byte(label.p[i]))
 				return false;
 			digits = digits && label.p[i] >= '0' && label.p[i] <= '9';
 		}
@@ -226,8 +228,8 @@ int x509_host_read(struct x509_host *h, struct str text)
 
 	if (text.n > 2 && text.p[0] == '[' && text.p[text.n - 1] == ']')
 		text = str_make(text.p + 1, text.n - 2);
-	if (!is_dns_name(text)) {
-		if (!dns_read(text, &address))
+	if (!x509_is_dns_name(text)) {
+		if (!dns_parse_address(text, &address))
 			return ERR_SYNTAX;
 		got.is_address = true;
 		text = str_make((const char *)address.bytes, address.len);
@@ -238,26 +240,26 @@ int x509_host_read(struct x509_host *h, struct str text)
 	return 0;
 }
 
-static bool name_fits(struct str pattern, struct str host)
+static bool x509_is_name_match(struct str pattern, struct str host)
 {
 	struct str rest;
 
 	if (!str_starts(pattern, STR("*.")))
-		return is_dns_name(pattern) && str_eq_nocase(pattern, host);
+		return x509_is_dns_name(pattern) && str_eq_nocase(pattern, host);
 	rest = str_skip(pattern, 2);
 	str_cut(&host, '.');
-	return is_dns_name(rest) && str_count(rest, '.') >= 1 &&
+	return x509_is_dns_name(rest) && str_count(rest, '.') >= 1 &&
 		str_eq_nocase(rest, host);
 }
 
-bool x509_is_for(const struct x509 *c, const struct x509_host *h)
+bool x509_has_host(const struct x509 *c, const struct x509_host *h)
 {
 	struct str host = str_make(h->bytes, h->n);
 	struct str rest = c->names, value;
 	unsigned char tag;
 
-	while (rest.n && element(&rest, &tag, &value, NULL) == 0) {
-		if (tag == DNS_NAME && !h->is_address && name_fits(value, host))
+	while (rest.n && x509_read_element(&rest, &tag, &value, NULL) == 0) {
+		if (tag == DNS_NAME && !h->is_address && x509_is_name_match(value, host))
 			return true;
 		if (tag == IP_ADDRESS && h->is_address && str_eq(value, host))
 			return true;

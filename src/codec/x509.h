@@ -43,6 +43,6 @@ int x509_host_read(struct x509_host *h, struct str text) MUST_USE;
  * left-most one, with at least two labels behind it. An address matches only an equal
  * iPAddress.
  */
-bool x509_is_for(const struct x509 *c, const struct x509_host *h);
+bool x509_has_host(const struct x509 *c, const struct x509_host *h);
 
 #endif

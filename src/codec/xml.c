@@ -8,45 +8,45 @@ static const char *const xml_prefix = "xml";
 /* An item that is no event. It extends enum xml_event. */
 enum { NOTHING = XML_TEXT + 1 };
 
-static int fail(struct xml *x, int err, const char *why)
+static int xml_fail(struct xml *x, int err, const char *why)
 {
-	x->why = why;
+	x->reason = why;
 	x->err = err;
 	return err;
 }
 
-static int bad(struct xml *x, const char *why)
+static int xml_refuse(struct xml *x, const char *why)
 {
-	return fail(x, ERR_SYNTAX, why);
+	return xml_fail(x, ERR_SYNTAX, why);
 }
 
-void xml_init(struct xml *x, struct str doc, const struct xml_known *known)
+void xml_init(struct xml *x, struct str doc, const struct xml_namespace *known)
 {
 	static const struct str mark = STR("\xef\xbb\xbf");
 
-	*x = (struct xml){.known = known, .rest = doc};
-	if (!utf8_valid(doc))
-		fail(x, ERR_UTF8, "it is not UTF-8");
+	*x = (struct xml){.namespaces = known, .rest = doc};
+	if (!utf8_is_valid(doc))
+		xml_fail(x, ERR_UTF8, "it is not UTF-8");
 	if (str_starts(doc, mark))
 		x->rest = str_skip(doc, mark.n);
 }
 
-static bool is_blank(char c)
+static bool xml_is_blank(char c)
 {
 	return c && strchr(blanks, c);
 }
 
-static bool skip_blanks(struct xml *x)
+static bool xml_skip_blanks(struct xml *x)
 {
 	size_t n = 0;
 
-	while (n < x->rest.n && is_blank(x->rest.p[n]))
+	while (n < x->rest.n && xml_is_blank(x->rest.p[n]))
 		n++;
 	x->rest = str_skip(x->rest, n);
 	return n;
 }
 
-static bool take(struct xml *x, struct str what)
+static bool xml_skip_token(struct xml *x, struct str what)
 {
 	if (!str_starts(x->rest, what))
 		return false;
@@ -55,7 +55,7 @@ static bool take(struct xml *x, struct str what)
 }
 
 /* Reads up to end, which is consumed: 0, or 1 if end is missing. */
-static int take_until(struct xml *x, struct str end, struct str *out)
+static int xml_read_until(struct xml *x, struct str end, struct str *out)
 {
 	size_t n = str_find(x->rest, end);
 
@@ -68,79 +68,79 @@ static int take_until(struct xml *x, struct str end, struct str *out)
 
 /* --- Names --------------------------------------------------- */
 
-static bool is_name_start(char c)
+static bool xml_is_name_start(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c & 0x80;
 }
 
-static bool is_name(char c)
+static bool xml_is_name_char(char c)
 {
-	return is_name_start(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+	return xml_is_name_start(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
 }
 
-static size_t name_part(struct str s)
+static size_t xml_measure_name(struct str s)
 {
 	size_t n = 0;
 
-	if (s.n && is_name_start(s.p[0]))
-		while (n < s.n && is_name(s.p[n]))
+	if (s.n && xml_is_name_start(s.p[0]))
+		while (n < s.n && xml_is_name_char(s.p[n]))
 			n++;
 	return n;
 }
 
 /* Reads NAME or PREFIX:NAME; its namespace is resolved later: 0 or 1. */
-static int take_name(struct xml *x, struct xml_name *out)
+static int xml_read_name(struct xml *x, struct xml_name *out)
 {
-	size_t n = name_part(x->rest);
+	size_t n = xml_measure_name(x->rest);
 	struct str local = str_make(x->rest.p, n);
 
 	if (n && n < x->rest.n && x->rest.p[n] == ':') {
 		local.p += n + 1;
-		local.n = name_part(str_skip(x->rest, n + 1));
+		local.n = xml_measure_name(str_skip(x->rest, n + 1));
 		n += 1 + local.n;
 	}
 	if (!local.n)
 		return 1;
 	*out = (struct xml_name){
-		.sent = str_make(x->rest.p, n), .local = local, .prefix = ""};
+		.raw = str_make(x->rest.p, n), .local = local, .prefix = ""};
 	x->rest = str_skip(x->rest, n);
 	return 0;
 }
 
-static struct str prefix_of(const struct xml_name *name)
+static struct str xml_get_prefix(const struct xml_name *name)
 {
-	size_t n = name->sent.n - name->local.n;
+	size_t n = name->raw.n - name->local.n;
 
-	return str_make(name->sent.p, n ? n - 1 : 0);
+	return str_make(name->raw.p, n ? n - 1 : 0);
 }
 
-static const char *known_uri(const struct xml *x, struct str uri)
+static const char *xml_find_namespace(const struct xml *x, struct str uri)
 {
 	if (!uri.n)
 		return "";
-	for (const struct xml_known *k = x->known; k->prefix; k++)
+	for (const struct xml_namespace *k = x->namespaces; k->prefix; k++)
 		if (str_eq(uri, str_c(k->uri)))
 			return k->prefix;
 	return NULL;
 }
 
-static int resolve(struct xml *x, struct xml_name *name)
+static int xml_resolve_name(struct xml *x, struct xml_name *name)
 {
-	struct str prefix = prefix_of(name);
+	struct str prefix = xml_get_prefix(name);
 
 	for (unsigned i = x->bindings_n; i--;)
 		if (str_eq(x->bindings[i].prefix, prefix)) {
-			name->prefix = x->bindings[i].known;
+			name->prefix = x->bindings[i].mapped_prefix;
 			return 0;
 		}
 	if (str_eq(prefix, str_c(xml_prefix)))
 		name->prefix = xml_prefix;
 	else if (prefix.n)
-		return bad(x, "a prefix has no namespace");
+		return xml_refuse(x, "a prefix has no namespace");
 	return 0;
 }
 
-static bool is_called(const struct xml_name *name, struct str want)
+static bool xml_has_name(const struct xml_name *name, struct str want)
 {
 	size_t colon = str_find_byte(want, ':');
 	struct str prefix = str_make(want.p, colon < want.n ? colon : 0);
@@ -151,13 +151,13 @@ static bool is_called(const struct xml_name *name, struct str want)
 
 /* --- Characters --------------------------------------------------- */
 
-static bool is_char(uint64_t cp)
+static bool xml_is_char(uint64_t cp)
 {
 	return cp == '\t' || cp == '\n' || cp == '\r' || (cp >= 0x20 && cp < 0xd800) ||
 		(cp >= 0xe000 && cp < 0xfffe) || (cp >= 0x10000 && cp <= 0x10ffff);
 }
 
-static bool read_hex(struct str s, uint64_t *out)
+static bool xml_parse_hex(struct str s, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -178,7 +178,7 @@ static bool read_hex(struct str s, uint64_t *out)
 }
 
 /* The character of a reference between '&' and ';'; 0: none. */
-static uint32_t referred(struct str name)
+static uint32_t xml_decode_reference(struct str name)
 {
 	static const struct {
 		const char *name;
@@ -191,36 +191,39 @@ static uint32_t referred(struct str name)
 		if (str_eq(name, str_c(entities[i].name)))
 			return (unsigned char)entities[i].c;
 	if (str_starts(name, STR("#x")))
-		return read_hex(str_skip(name, 2), &cp) && is_char(cp) ? (uint32_t)cp : 0;
+		return xml_parse_hex(str_skip(name, 2), &cp) && xml_is_char(cp)
+			? (uint32_t)cp
+			: 0;
 	if (str_starts(name, STR("#")) && !str_u64(str_skip(name, 1), 0x10ffff, &cp))
-		return is_char(cp) ? (uint32_t)cp : 0;
+		return xml_is_char(cp) ? (uint32_t)cp : 0;
 	return 0;
 }
 
 /* The length of the longest reference: &#x0010FFFF; */
 enum { REFERENCE_MAX = 12 };
 
-static int check_reference(struct xml *x, struct str s, size_t *n)
+static int xml_check_reference(struct xml *x, struct str s, size_t *n)
 {
 	size_t end = str_find_byte(
 		str_make(s.p, s.n < REFERENCE_MAX ? s.n : REFERENCE_MAX), ';');
 
-	if (end == s.n || end == REFERENCE_MAX || !referred(str_make(s.p + 1, end - 1)))
-		return bad(x, "a reference to no character");
+	if (end == s.n || end == REFERENCE_MAX ||
+		!xml_decode_reference(str_make(s.p + 1, end - 1)))
+		return xml_refuse(x, "a reference to no character");
 	*n = end + 1;
 	return 0;
 }
 
-static int check_text(struct xml *x, struct str s, bool references)
+static int xml_check_text(struct xml *x, struct str s, bool references)
 {
 	while (s.n) {
 		size_t n = 1;
 		int r = 0;
 
 		if (*s.p == '&' && references)
-			r = check_reference(x, s, &n);
-		else if (!is_char((unsigned char)*s.p))
-			r = bad(x, "a control character");
+			r = xml_check_reference(x, s, &n);
+		else if (!xml_is_char((unsigned char)*s.p))
+			r = xml_refuse(x, "a control character");
 		if (r)
 			return r;
 		s = str_skip(s, n);
@@ -232,7 +235,7 @@ static int check_text(struct xml *x, struct str s, bool references)
  * Appends checked text, with its references resolved and line ends as LF (XML 1.0,
  * 2.11).
  */
-static void put_text(struct buf *out, struct str s, bool references)
+static void xml_append_text(struct buf *out, struct str s, bool references)
 {
 	while (s.n) {
 		size_t n = 0;
@@ -252,7 +255,9 @@ static void put_text(struct buf *out, struct str s, bool references)
 
 			n = str_find_byte(s, ';') + 1;
 			buf_put(out, c,
-				utf8_encode(referred(str_make(s.p + 1, n - 2)), c));
+				utf8_encode(
+					xml_decode_reference(str_make(s.p + 1, n - 2)),
+					c));
 		} else {
 			buf_putc(out, '&');
 		}
@@ -262,105 +267,108 @@ static void put_text(struct buf *out, struct str s, bool references)
 
 void xml_put_text(const struct xml *x, struct buf *out)
 {
-	put_text(out, x->text, !x->verbatim);
+	xml_append_text(out, x->text, !x->verbatim);
 }
 
 /* --- Tags --------------------------------------------------- */
 
-static int bind_attr(struct xml *x, const struct xml_attr *a, bool all)
+static int xml_bind_attr(struct xml *x, const struct xml_attr *a, bool all)
 {
 	struct xml_binding *b = &x->bindings[x->bindings_n];
 
 	if (x->bindings_n == XML_BINDINGS_MAX)
-		return fail(x, ERR_LIMIT, "it has too many namespaces");
+		return xml_fail(x, ERR_LIMIT, "it has too many namespaces");
 	*b = (struct xml_binding){
 		.prefix = all ? STR("") : a->name.local,
-		.known = known_uri(x, a->value),
+		.mapped_prefix = xml_find_namespace(x, a->value),
 		.depth = x->depth,
 	};
 	x->bindings_n++;
 	return 0;
 }
 
-static int take_attr(struct xml *x)
+static int xml_read_attr(struct xml *x)
 {
 	struct xml_attr *a = &x->attrs[x->attrs_n];
 	struct str quote;
 
 	if (x->attrs_n == XML_ATTRS_MAX)
-		return fail(x, ERR_LIMIT, "an element has too many attributes");
-	if (take_name(x, &a->name))
-		return bad(x, "a tag is malformed");
+		return xml_fail(x, ERR_LIMIT, "an element has too many attributes");
+	if (xml_read_name(x, &a->name))
+		return xml_refuse(x, "a tag is malformed");
 	for (unsigned i = 0; i < x->attrs_n; i++)
-		if (str_eq(x->attrs[i].name.sent, a->name.sent))
-			return fail(x, ERR_DUPLICATE, "an attribute stands twice");
-	skip_blanks(x);
-	if (!take(x, STR("=")))
-		return bad(x, "an attribute has no value");
-	skip_blanks(x);
+		if (str_eq(x->attrs[i].name.raw, a->name.raw))
+			return xml_fail(x, ERR_DUPLICATE, "an attribute stands twice");
+	xml_skip_blanks(x);
+	if (!xml_skip_token(x, STR("=")))
+		return xml_refuse(x, "an attribute has no value");
+	xml_skip_blanks(x);
 	quote = str_make(x->rest.p, x->rest.n ? 1 : 0);
-	if (!take(x, STR("\"")) && !take(x, STR("'")))
-		return bad(x, "an attribute has no value");
-	if (take_until(x, quote, &a->value) || str_find_byte(a->value, '<') < a->value.n)
-		return bad(x, "the value of an attribute has no end");
+	if (!xml_skip_token(x, STR("\"")) && !xml_skip_token(x, STR("'")))
+		return xml_refuse(x, "an attribute has no value");
+	if (xml_read_until(x, quote, &a->value) ||
+		str_find_byte(a->value, '<') < a->value.n)
+		return xml_refuse(x, "the value of an attribute has no end");
 	x->attrs_n++;
-	if (str_eq(a->name.sent, STR("xmlns")))
-		return bind_attr(x, a, true);
-	if (str_starts(a->name.sent, STR("xmlns:")))
-		return bind_attr(x, a, false);
-	return check_text(x, a->value, true);
+	if (str_eq(a->name.raw, STR("xmlns")))
+		return xml_bind_attr(x, a, true);
+	if (str_starts(a->name.raw, STR("xmlns:")))
+		return xml_bind_attr(x, a, false);
+	return xml_check_text(x, a->value, true);
 }
 
-static int resolve_all(struct xml *x)
+static int xml_resolve_names(struct xml *x)
 {
-	int r = resolve(x, &x->open[x->depth - 1]);
+	int r = xml_resolve_name(x, &x->open[x->depth - 1]);
 
 	for (unsigned i = 0; i < x->attrs_n && !r; i++) {
 		struct xml_name *name = &x->attrs[i].name;
 
 		/* An attribute without a prefix is in no namespace. */
-		if (str_starts(name->sent, STR("xmlns:")))
+		if (str_starts(name->raw, STR("xmlns:")))
 			name->prefix = NULL;
-		else if (prefix_of(name).n)
-			r = resolve(x, name);
+		else if (xml_get_prefix(name).n)
+			r = xml_resolve_name(x, name);
 	}
 	return r;
 }
 
-static int open_tag(struct xml *x)
+static int xml_open_tag(struct xml *x)
 {
 	if (x->depth == XML_DEPTH_MAX)
-		return fail(x, ERR_DEPTH, "it is nested too deeply");
+		return xml_fail(x, ERR_DEPTH, "it is nested too deeply");
 	if (!x->depth && x->had_root)
-		return bad(x, "something stands behind its end");
-	if (take_name(x, &x->open[x->depth]))
-		return bad(x, "a tag is malformed");
+		return xml_refuse(x, "something stands behind its end");
+	if (xml_read_name(x, &x->open[x->depth]))
+		return xml_refuse(x, "a tag is malformed");
 	x->had_root = true;
 	x->depth++;
 	x->attrs_n = 0;
 	for (;;) {
-		bool apart = skip_blanks(x);
+		bool apart = xml_skip_blanks(x);
 		int r;
 
-		x->closes = take(x, STR("/>"));
-		if (x->closes || take(x, STR(">")))
+		x->closes = xml_skip_token(x, STR("/>"));
+		if (x->closes || xml_skip_token(x, STR(">")))
 			break;
-		r = apart ? take_attr(x) : bad(x, "a tag is malformed");
+		r = apart ? xml_read_attr(x) : xml_refuse(x, "a tag is malformed");
 		if (r)
 			return r;
 	}
-	return resolve_all(x) ? ERR_SYNTAX : XML_OPEN;
+	return xml_resolve_names(x) ? ERR_SYNTAX : XML_OPEN;
 }
 
-static int close_tag(struct xml *x)
+static int xml_close_tag(struct xml *x)
 {
-	if (!x->depth || !take(x, x->open[x->depth - 1].sent))
-		return bad(x, "a tag closes what is not open");
-	skip_blanks(x);
-	return take(x, STR(">")) ? XML_CLOSE : bad(x, "a tag closes what is not open");
+	if (!x->depth || !xml_skip_token(x, x->open[x->depth - 1].raw))
+		return xml_refuse(x, "a tag closes what is not open");
+	xml_skip_blanks(x);
+	return xml_skip_token(x, STR(">"))
+		? XML_CLOSE
+		: xml_refuse(x, "a tag closes what is not open");
 }
 
-static void leave(struct xml *x)
+static void xml_leave_element(struct xml *x)
 {
 	while (x->bindings_n && x->bindings[x->bindings_n - 1].depth == x->depth)
 		x->bindings_n--;
@@ -369,72 +377,76 @@ static void leave(struct xml *x)
 
 /* --- The document --------------------------------------------------- */
 
-static int give_text(struct xml *x, struct str text, bool verbatim)
+static int xml_emit_text(struct xml *x, struct str text, bool verbatim)
 {
-	int r = check_text(x, text, !verbatim);
+	int r = xml_check_text(x, text, !verbatim);
 
 	x->text = text;
 	x->verbatim = verbatim;
 	return r ? r : XML_TEXT;
 }
 
-static int plain(struct xml *x)
+static int xml_read_text(struct xml *x)
 {
 	struct str s = str_make(x->rest.p, str_find_byte(x->rest, '<'));
 
 	x->rest = str_skip(x->rest, s.n);
 	if (x->depth)
-		return give_text(x, s, false);
-	return str_trim(s, blanks).n ? bad(x, "there is text outside of all elements")
-				     : NOTHING;
+		return xml_emit_text(x, s, false);
+	return str_trim(s, blanks).n
+		? xml_refuse(x, "there is text outside of all elements")
+		: NOTHING;
 }
 
 /* Reads one item: an event; NOTHING; or an error. */
-static int item(struct xml *x)
+static int xml_read_item(struct xml *x)
 {
 	struct str inside;
 
 	if (x->rest.p[0] != '<')
-		return plain(x);
-	if (take(x, STR("</")))
-		return close_tag(x);
-	if (take(x, STR("<?")))
-		return take_until(x, STR("?>"), &inside) ? bad(x, "it is cut off")
-							 : NOTHING;
-	if (take(x, STR("<!--")))
-		return take_until(x, STR("-->"), &inside) ? bad(x, "it is cut off")
-							  : NOTHING;
-	if (x->depth && take(x, STR("<![CDATA[")))
-		return take_until(x, STR("]]>"), &inside) ? bad(x, "it is cut off")
-							  : give_text(x, inside, true);
-	if (take(x, STR("<!")))
-		return bad(x, "it has a document type");
-	take(x, STR("<"));
-	return open_tag(x);
+		return xml_read_text(x);
+	if (xml_skip_token(x, STR("</")))
+		return xml_close_tag(x);
+	if (xml_skip_token(x, STR("<?")))
+		return xml_read_until(x, STR("?>"), &inside)
+			? xml_refuse(x, "it is cut off")
+			: NOTHING;
+	if (xml_skip_token(x, STR("<!--")))
+		return xml_read_until(x, STR("-->"), &inside)
+			? xml_refuse(x, "it is cut off")
+			: NOTHING;
+	if (x->depth && xml_skip_token(x, STR("<![CDATA[")))
+		return xml_read_until(x, STR("]]>"), &inside)
+			? xml_refuse(x, "it is cut off")
+			: xml_emit_text(x, inside, true);
+	if (xml_skip_token(x, STR("<!")))
+		return xml_refuse(x, "it has a document type");
+	xml_skip_token(x, STR("<"));
+	return xml_open_tag(x);
 }
 
-static int next(struct xml *x)
+static int xml_read_event(struct xml *x)
 {
 	int r = NOTHING;
 
 	if (x->err)
 		return x->err;
 	if (x->event == XML_CLOSE)
-		leave(x);
+		xml_leave_element(x);
 	if (x->closes) {
 		x->closes = false;
 		return XML_CLOSE;
 	}
 	while (r == NOTHING && x->rest.n)
-		r = item(x);
+		r = xml_read_item(x);
 	if (r != NOTHING)
 		return r;
-	return x->had_root && !x->depth ? XML_END : bad(x, "it is cut off");
+	return x->had_root && !x->depth ? XML_END : xml_refuse(x, "it is cut off");
 }
 
 int xml_next(struct xml *x)
 {
-	int r = next(x);
+	int r = xml_read_event(x);
 
 	if (r >= 0)
 		x->event = (enum xml_event)r;
@@ -448,7 +460,7 @@ bool xml_is_at(const struct xml *x, const char *path)
 	if (str_count(rest, '/') + 1 != x->depth)
 		return false;
 	for (unsigned i = 0; i < x->depth; i++)
-		if (!is_called(&x->open[i], str_cut(&rest, '/')))
+		if (!xml_has_name(&x->open[i], str_cut(&rest, '/')))
 			return false;
 	return true;
 }
@@ -456,8 +468,8 @@ bool xml_is_at(const struct xml *x, const char *path)
 bool xml_put_attr(const struct xml *x, const char *name, struct buf *out)
 {
 	for (unsigned i = 0; i < x->attrs_n; i++)
-		if (is_called(&x->attrs[i].name, str_c(name))) {
-			put_text(out, x->attrs[i].value, true);
+		if (xml_has_name(&x->attrs[i].name, str_c(name))) {
+			xml_append_text(out, x->attrs[i].value, true);
 			return true;
 		}
 	return false;

@@ -13,7 +13,7 @@
 #include "limits.h"
 
 /* A namespace that the caller handles; several may share one prefix. */
-struct xml_known {
+struct xml_namespace {
 	const char *prefix;
 	const char *uri;
 };
@@ -26,7 +26,7 @@ enum xml_event {
 };
 
 struct xml_name {
-	struct str sent;    /* as written */
+	struct str raw;     /* as written */
 	struct str local;   /* without the prefix */
 	const char *prefix; /* the caller's; "" without a namespace, NULL: unknown */
 };
@@ -38,15 +38,15 @@ struct xml_attr {
 
 struct xml_binding {
 	struct str prefix;
-	const char *known;
+	const char *mapped_prefix;
 	unsigned depth; /* of the element that declares it */
 };
 
 struct xml {
-	const struct xml_known *known; /* ends with a prefix of NULL */
+	const struct xml_namespace *namespaces; /* ends with a prefix of NULL */
 	struct str rest;
-	int err;         /* the first error, which is returned from then on */
-	const char *why; /* error message */
+	int err;            /* the first error, which is returned from then on */
+	const char *reason; /* error message */
 	enum xml_event event;
 	bool closes; /* XML_OPEN was an empty-element tag */
 	bool had_root;
@@ -60,7 +60,7 @@ struct xml {
 };
 
 /* doc and known must outlive x. The first xml_next reports an error of init. */
-void xml_init(struct xml *x, struct str doc, const struct xml_known *known);
+void xml_init(struct xml *x, struct str doc, const struct xml_namespace *known);
 
 /* An enum xml_event; ERR_UTF8, ERR_SYNTAX, ERR_DUPLICATE, ERR_DEPTH, ERR_LIMIT. */
 int xml_next(struct xml *x) MUST_USE;

@@ -22,31 +22,31 @@ static const struct zmtp_role roles[] = {
 
 /* --- Writing -------------------------------------------------------------------- */
 
-static void put_u64(struct buf *b, uint64_t v, unsigned bytes)
+static void zmtp_put_uint(struct buf *b, uint64_t v, unsigned bytes)
 {
 	while (bytes-- > 0)
 		buf_putc(b, (char)(v >> (8 * bytes)));
 }
 
-static void put_frame_head(struct buf *b, unsigned flags, size_t n)
+static void zmtp_put_frame_head(struct buf *b, unsigned flags, size_t n)
 {
 	bool is_long = n > 255;
 
 	buf_putc(b, (char)(flags | (is_long ? LONG : 0)));
-	put_u64(b, n, is_long ? 8 : 1);
+	zmtp_put_uint(b, n, is_long ? 8 : 1);
 }
 
-static void put_property(struct buf *b, const char *name, struct str value)
+static void zmtp_put_property(struct buf *b, const char *name, struct str value)
 {
 	size_t n = strlen(name);
 
 	buf_putc(b, (char)n);
 	buf_put(b, name, n);
-	put_u64(b, value.n, 4);
+	zmtp_put_uint(b, value.n, 4);
 	buf_str(b, value);
 }
 
-static void put_greeting(struct buf *b)
+static void zmtp_put_greeting(struct buf *b)
 {
 	static const char head[MECHANISM_AT] = "\xff\0\0\0\0\0\0\0\0\x7f\x03";
 	char rest[GREETING - MECHANISM_AT] = "NULL";
@@ -55,7 +55,7 @@ static void put_greeting(struct buf *b)
 	buf_put(b, rest, sizeof(rest));
 }
 
-static void put_ready(struct zmtp *z)
+static void zmtp_put_ready(struct zmtp *z)
 {
 	static const char name[] = "\5READY";
 	static const char type[] = "Socket-Type", identity[] = "Identity";
@@ -64,16 +64,17 @@ static void put_ready(struct zmtp *z)
 
 	if (z->role->has_identity)
 		n += sizeof(identity) + 4 + z->identity_n;
-	put_frame_head(&z->out, COMMAND, n);
+	zmtp_put_frame_head(&z->out, COMMAND, n);
 	buf_puts(&z->out, name);
-	put_property(&z->out, type, str_c(z->role->name));
+	zmtp_put_property(&z->out, type, str_c(z->role->name));
 	if (z->role->has_identity)
-		put_property(&z->out, identity, str_make(z->identity, z->identity_n));
+		zmtp_put_property(
+			&z->out, identity, str_make(z->identity, z->identity_n));
 }
 
-static void put_part(struct buf *b, struct str part, bool more)
+static void zmtp_put_part(struct buf *b, struct str part, bool more)
 {
-	put_frame_head(b, more ? MORE : 0, part.n);
+	zmtp_put_frame_head(b, more ? MORE : 0, part.n);
 	buf_str(b, part);
 }
 
@@ -81,24 +82,24 @@ void zmtp_send(struct zmtp *z, const struct str *parts, size_t n)
 {
 	assert(z->open && n > 0);
 	if (z->role->empty_first)
-		put_part(&z->out, STR(""), true);
+		zmtp_put_part(&z->out, STR(""), true);
 	for (size_t i = 0; i < n; i++)
-		put_part(&z->out, parts[i], i + 1 < n);
+		zmtp_put_part(&z->out, parts[i], i + 1 < n);
 }
 
 /* --- Reading -------------------------------------------------------------------- */
 
-static enum zmtp_step refuse_saying(struct zmtp *z, const char *why, struct str said)
+static enum zmtp_step zmtp_refuse_with(struct zmtp *z, const char *why, struct str said)
 {
-	z->state = ZMTP_S_BAD;
-	z->why = why;
-	z->said = said;
-	return ZMTP_BAD;
+	z->state = ZMTP_S_FAILED;
+	z->reason = why;
+	z->peer_reason = said;
+	return ZMTP_FAILED;
 }
 
-static enum zmtp_step refuse(struct zmtp *z, const char *why)
+static enum zmtp_step zmtp_refuse(struct zmtp *z, const char *why)
 {
-	return refuse_saying(z, why, STR(""));
+	return zmtp_refuse_with(z, why, STR(""));
 }
 
 /*
@@ -106,7 +107,7 @@ static enum zmtp_step refuse(struct zmtp *z, const char *why)
  * byte by byte: an older peer waits for ours after ten bytes, and both would wait
  * forever.
  */
-static const char *greeting_fault(size_t at, uint8_t c)
+static const char *zmtp_check_greeting(size_t at, uint8_t c)
 {
 	static const char mechanism[MECHANISM] = "NULL";
 
@@ -122,25 +123,25 @@ static const char *greeting_fault(size_t at, uint8_t c)
 	return NULL;
 }
 
-static enum zmtp_step take_greeting(struct zmtp *z, struct str *in)
+static enum zmtp_step zmtp_read_greeting(struct zmtp *z, struct str *in)
 {
 	while (in->n > 0 && z->got < GREETING) {
-		const char *fault = greeting_fault(z->got, (uint8_t)*in->p);
+		const char *fault = zmtp_check_greeting(z->got, (uint8_t)*in->p);
 
 		if (fault)
-			return refuse(z, fault);
+			return zmtp_refuse(z, fault);
 		z->got++;
 		*in = str_skip(*in, 1);
 	}
 	if (z->got == GREETING) {
-		put_ready(z);
+		zmtp_put_ready(z);
 		z->state = ZMTP_S_HEAD;
 		z->got = 0;
 	}
 	return ZMTP_MORE;
 }
 
-static const char *flags_fault(const struct zmtp *z, uint8_t flags)
+static const char *zmtp_check_flags(const struct zmtp *z, uint8_t flags)
 {
 	if (flags & RESERVED)
 		return "a frame has flags that do not exist";
@@ -151,7 +152,7 @@ static const char *flags_fault(const struct zmtp *z, uint8_t flags)
 	return NULL;
 }
 
-static uint64_t frame_size(const uint8_t *head, size_t n)
+static uint64_t zmtp_get_frame_size(const uint8_t *head, size_t n)
 {
 	uint64_t size = 0;
 
@@ -161,28 +162,28 @@ static uint64_t frame_size(const uint8_t *head, size_t n)
 }
 
 /* Whether this frame's bytes are kept: a message beyond the caps is dropped. */
-static bool frame_fits(struct zmtp *z, uint64_t size)
+static bool zmtp_admit_frame(struct zmtp *z, uint64_t size)
 {
-	if (z->lost || z->parts_n == ZMTP_PARTS_MAX ||
+	if (z->dropped || z->parts_n == ZMTP_PARTS_MAX ||
 		size > ZMTP_MESSAGE_MAX - z->bytes) {
-		z->lost = true;
+		z->dropped = true;
 		buf_reset(&z->in);
 	}
-	return !z->lost;
+	return !z->dropped;
 }
 
-static enum zmtp_step begin_body(struct zmtp *z, size_t head_n)
+static enum zmtp_step zmtp_begin_body(struct zmtp *z, size_t head_n)
 {
-	uint64_t size = frame_size(z->head, head_n);
+	uint64_t size = zmtp_get_frame_size(z->head, head_n);
 
 	if (size > INT64_MAX)
-		return refuse(z, "a frame is larger than frames can be");
+		return zmtp_refuse(z, "a frame is larger than frames can be");
 	if (z->head[0] & COMMAND) {
 		if (size > ZMTP_COMMAND_MAX)
-			return refuse(z, "a command is too large");
+			return zmtp_refuse(z, "a command is too large");
 		z->command_at = z->in.n;
 	} else {
-		frame_fits(z, size);
+		zmtp_admit_frame(z, size);
 		/*
 		 * The count is only for messages to humans: a malicious peer may let it
 		 * wrap.
@@ -194,7 +195,7 @@ static enum zmtp_step begin_body(struct zmtp *z, size_t head_n)
 	return ZMTP_MORE;
 }
 
-static enum zmtp_step take_head(struct zmtp *z, struct str *in)
+static enum zmtp_step zmtp_read_head(struct zmtp *z, struct str *in)
 {
 	while (in->n > 0) {
 		const char *fault;
@@ -202,13 +203,13 @@ static enum zmtp_step take_head(struct zmtp *z, struct str *in)
 
 		z->head[z->got++] = (uint8_t)*in->p;
 		*in = str_skip(*in, 1);
-		fault = z->got == 1 ? flags_fault(z, z->head[0]) : NULL;
+		fault = z->got == 1 ? zmtp_check_flags(z, z->head[0]) : NULL;
 		if (fault)
-			return refuse(z, fault);
+			return zmtp_refuse(z, fault);
 		want = z->head[0] & LONG ? 9 : 2;
 		if (z->got == want) {
 			z->got = 0;
-			return begin_body(z, want);
+			return zmtp_begin_body(z, want);
 		}
 	}
 	return ZMTP_MORE;
@@ -217,7 +218,7 @@ static enum zmtp_step take_head(struct zmtp *z, struct str *in)
 /* --- Commands ------------------------------------------------------------------- */
 
 /* Cuts a field off the front: a length of so many bytes, then the content. */
-static bool cut_counted(struct str *rest, unsigned length, struct str *out)
+static bool zmtp_read_field(struct str *rest, unsigned length, struct str *out)
 {
 	uint64_t n = 0;
 
@@ -232,7 +233,7 @@ static bool cut_counted(struct str *rest, unsigned length, struct str *out)
 	return true;
 }
 
-static bool goes_with(const struct zmtp_role *role, struct str peer)
+static bool zmtp_is_compatible(const struct zmtp_role *role, struct str peer)
 {
 	for (size_t i = 0; i < ARRAY_LEN(role->peers); i++)
 		if (role->peers[i] && str_eq(peer, str_c(role->peers[i])))
@@ -240,69 +241,69 @@ static bool goes_with(const struct zmtp_role *role, struct str peer)
 	return false;
 }
 
-static enum zmtp_step take_ready(struct zmtp *z, struct str rest)
+static enum zmtp_step zmtp_read_ready(struct zmtp *z, struct str rest)
 {
 	static const struct str everything[] = {{"\1", 1}};
 	struct str name, value, type = STR("");
 
 	if (z->open)
-		return refuse(z, "a second READY");
+		return zmtp_refuse(z, "a second READY");
 	while (rest.n > 0) {
-		if (!cut_counted(&rest, 1, &name) || name.n == 0 ||
-			!cut_counted(&rest, 4, &value))
-			return refuse(z, "the properties of READY are cut short");
+		if (!zmtp_read_field(&rest, 1, &name) || name.n == 0 ||
+			!zmtp_read_field(&rest, 4, &value))
+			return zmtp_refuse(z, "the properties of READY are cut short");
 		if (!str_eq_nocase(name, STR("Socket-Type")))
 			continue;
 		if (type.n > 0)
-			return refuse(z, "READY names two socket types");
+			return zmtp_refuse(z, "READY names two socket types");
 		type = value;
 	}
-	if (!goes_with(z->role, type))
-		return refuse_saying(z, "its socket type does not go with ours", type);
+	if (!zmtp_is_compatible(z->role, type))
+		return zmtp_refuse_with(z, "its socket type does not go with ours", type);
 	z->open = true;
 	if (z->role->subscribes)
 		zmtp_send(z, everything, 1);
 	return ZMTP_READY;
 }
 
-static enum zmtp_step take_ping(struct zmtp *z, struct str rest)
+static enum zmtp_step zmtp_read_ping(struct zmtp *z, struct str rest)
 {
 	enum { TTL = 2, CONTEXT_MAX = 16 };
 	static const char pong[] = "\4PONG";
 
 	if (rest.n < TTL || rest.n > TTL + CONTEXT_MAX)
-		return refuse(z, "a PING of the wrong length");
+		return zmtp_refuse(z, "a PING of the wrong length");
 	/* A peer that sends PINGs and never reads must not fill the memory. */
 	if (z->out.n > ZMTP_COMMAND_MAX)
 		return ZMTP_MORE;
 	rest = str_skip(rest, TTL);
-	put_frame_head(&z->out, COMMAND, sizeof(pong) - 1 + rest.n);
+	zmtp_put_frame_head(&z->out, COMMAND, sizeof(pong) - 1 + rest.n);
 	buf_puts(&z->out, pong);
 	buf_str(&z->out, rest);
 	return ZMTP_MORE;
 }
 
-static enum zmtp_step take_command(struct zmtp *z, struct str body)
+static enum zmtp_step zmtp_read_command(struct zmtp *z, struct str body)
 {
 	struct str name, reason;
 
-	if (!cut_counted(&body, 1, &name) || name.n == 0)
-		return refuse(z, "a command has no name");
+	if (!zmtp_read_field(&body, 1, &name) || name.n == 0)
+		return zmtp_refuse(z, "a command has no name");
 	if (str_eq_nocase(name, STR("READY")))
-		return take_ready(z, body);
+		return zmtp_read_ready(z, body);
 	if (str_eq_nocase(name, STR("ERROR"))) {
-		if (!cut_counted(&body, 1, &reason) || body.n > 0)
-			return refuse(z, "an ERROR of the wrong length");
-		return refuse_saying(z, "it gives up", reason);
+		if (!zmtp_read_field(&body, 1, &reason) || body.n > 0)
+			return zmtp_refuse(z, "an ERROR of the wrong length");
+		return zmtp_refuse_with(z, "it gives up", reason);
 	}
 	if (!z->open)
-		return refuse(z, "another command comes before READY");
-	return str_eq_nocase(name, STR("PING")) ? take_ping(z, body) : ZMTP_MORE;
+		return zmtp_refuse(z, "another command comes before READY");
+	return str_eq_nocase(name, STR("PING")) ? zmtp_read_ping(z, body) : ZMTP_MORE;
 }
 
 /* --- Messages ------------------------------------------------------------------- */
 
-static void list_parts(const struct zmtp *z, struct zmtp_message *m)
+static void zmtp_list_parts(const struct zmtp *z, struct zmtp_message *m)
 {
 	/* The empty first part that a REQ receives is not passed to the caller. */
 	size_t first = z->role->empty_first ? 1 : 0;
@@ -315,55 +316,56 @@ static void list_parts(const struct zmtp *z, struct zmtp_message *m)
 	}
 }
 
-static enum zmtp_step end_part(struct zmtp *z, struct zmtp_message *m)
+static enum zmtp_step zmtp_end_part(struct zmtp *z, struct zmtp_message *m)
 {
-	if (!z->lost)
+	if (!z->dropped)
 		z->ends[z->parts_n++] = z->in.n;
 	if (z->head[0] & MORE)
 		return ZMTP_MORE;
 	m->bytes = z->bytes;
 	m->parts_n = 0;
-	z->handed = true;
-	if (z->lost)
-		return ZMTP_LOST;
+	z->delivered = true;
+	if (z->dropped)
+		return ZMTP_DROPPED;
 	if (z->role->empty_first && (z->ends[0] != 0 || z->parts_n < 2))
-		return refuse(z, "a reply does not begin with an empty part");
-	list_parts(z, m);
+		return zmtp_refuse(z, "a reply does not begin with an empty part");
+	zmtp_list_parts(z, m);
 	return ZMTP_MESSAGE;
 }
 
-static enum zmtp_step end_body(struct zmtp *z, struct zmtp_message *m)
+static enum zmtp_step zmtp_end_body(struct zmtp *z, struct zmtp_message *m)
 {
 	enum zmtp_step step;
 
 	z->state = ZMTP_S_HEAD;
 	if (!(z->head[0] & COMMAND))
-		return end_part(z, m);
-	step = take_command(z, str_skip(buf_view(&z->in), z->command_at));
+		return zmtp_end_part(z, m);
+	step = zmtp_read_command(z, str_skip(buf_view(&z->in), z->command_at));
 	/* After a refusal the command stays in the buffer, since said points into it. */
-	if (step != ZMTP_BAD)
+	if (step != ZMTP_FAILED)
 		z->in.n = z->command_at;
 	return step;
 }
 
-static enum zmtp_step take_body(struct zmtp *z, struct str *in, struct zmtp_message *m)
+static enum zmtp_step zmtp_read_body(
+	struct zmtp *z, struct str *in, struct zmtp_message *m)
 {
 	size_t n = in->n < z->left ? in->n : (size_t)z->left;
 
-	if (!z->lost || (z->head[0] & COMMAND))
+	if (!z->dropped || (z->head[0] & COMMAND))
 		buf_put(&z->in, in->p, n);
 	if (z->in.err)
-		return refuse(z, "there is no memory for what it sends");
+		return zmtp_refuse(z, "there is no memory for what it sends");
 	*in = str_skip(*in, n);
 	z->left -= n;
-	return z->left == 0 ? end_body(z, m) : ZMTP_MORE;
+	return z->left == 0 ? zmtp_end_body(z, m) : ZMTP_MORE;
 }
 
 /* Releases the returned message; the memory of a large buffer is freed. */
-static void forget_handed(struct zmtp *z)
+static void zmtp_release_message(struct zmtp *z)
 {
-	z->handed = false;
-	z->lost = false;
+	z->delivered = false;
+	z->dropped = false;
 	z->parts_n = 0;
 	z->bytes = 0;
 	if (z->in.cap > ZMTP_KEEP_MAX)
@@ -372,34 +374,35 @@ static void forget_handed(struct zmtp *z)
 		buf_reset(&z->in);
 }
 
-static enum zmtp_step take(struct zmtp *z, struct str *in, struct zmtp_message *m)
+static enum zmtp_step zmtp_read_input(
+	struct zmtp *z, struct str *in, struct zmtp_message *m)
 {
 	switch (z->state) {
 	case ZMTP_S_GREETING:
-		return take_greeting(z, in);
+		return zmtp_read_greeting(z, in);
 	case ZMTP_S_HEAD:
-		return take_head(z, in);
+		return zmtp_read_head(z, in);
 	case ZMTP_S_BODY:
-		return take_body(z, in, m);
-	case ZMTP_S_BAD:
+		return zmtp_read_body(z, in, m);
+	case ZMTP_S_FAILED:
 		break;
 	}
-	return ZMTP_BAD;
+	return ZMTP_FAILED;
 }
 
 enum zmtp_step zmtp_next(struct zmtp *z, struct str *in, struct zmtp_message *m)
 {
 	enum zmtp_step step = ZMTP_MORE;
 
-	if (z->handed && z->state != ZMTP_S_BAD)
-		forget_handed(z);
+	if (z->delivered && z->state != ZMTP_S_FAILED)
+		zmtp_release_message(z);
 	/*
 	 * A frame with an empty body is complete after its head, without further input.
 	 */
 	while (step == ZMTP_MORE &&
-		(in->n > 0 || z->state == ZMTP_S_BAD ||
+		(in->n > 0 || z->state == ZMTP_S_FAILED ||
 			(z->state == ZMTP_S_BODY && z->left == 0)))
-		step = take(z, in, m);
+		step = zmtp_read_input(z, in, m);
 	return step;
 }
 
@@ -409,13 +412,13 @@ void zmtp_init(struct zmtp *z, enum zmtp_type type, struct str identity)
 		.role = &roles[type],
 		.out = BUF_INIT(ZMTP_OUT_MAX),
 		.in = BUF_INIT(ZMTP_MESSAGE_MAX + ZMTP_COMMAND_MAX),
-		.why = "",
+		.reason = "",
 		.state = ZMTP_S_GREETING,
 	};
 	z->identity_n = identity.n < ZMTP_IDENTITY_MAX ? identity.n : ZMTP_IDENTITY_MAX;
 	if (z->identity_n)
 		memcpy(z->identity, identity.p, z->identity_n);
-	put_greeting(&z->out);
+	zmtp_put_greeting(&z->out);
 }
 
 void zmtp_free(struct zmtp *z)

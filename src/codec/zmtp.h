@@ -23,8 +23,8 @@ enum zmtp_step {
 	ZMTP_MORE,    /* all input was taken */
 	ZMTP_READY,   /* the handshake is done (once): messages may be sent */
 	ZMTP_MESSAGE, /* a whole one, in *m */
-	ZMTP_LOST,    /* a message beyond the caps was dropped: m->bytes of it */
-	ZMTP_BAD,     /* a protocol error, permanent: see why and said */
+	ZMTP_DROPPED, /* a message beyond the caps was dropped: m->bytes of it */
+	ZMTP_FAILED,  /* a protocol error, permanent: see why and said */
 };
 
 /* Borrowed until the next call. */
@@ -34,12 +34,12 @@ struct zmtp_message {
 	uint64_t bytes; /* of all parts, kept or not */
 };
 
-enum zmtp_state { ZMTP_S_GREETING, ZMTP_S_HEAD, ZMTP_S_BODY, ZMTP_S_BAD };
+enum zmtp_state { ZMTP_S_GREETING, ZMTP_S_HEAD, ZMTP_S_BODY, ZMTP_S_FAILED };
 
 struct zmtp {
-	struct buf out;  /* to be sent; the caller consumes sent bytes */
-	const char *why; /* after ZMTP_BAD: a static string */
-	struct str said; /* the peer's message, or empty */
+	struct buf out;         /* to be sent; the caller consumes sent bytes */
+	const char *reason;     /* after ZMTP_FAILED: a static string */
+	struct str peer_reason; /* the peer's message, or empty */
 
 	/* Internal members of zmtp.c. */
 	const struct zmtp_role *role;
@@ -47,7 +47,7 @@ struct zmtp {
 	size_t identity_n;
 	enum zmtp_state state;
 	bool open;         /* READY was received */
-	bool handed;       /* the message in in and ends was returned */
+	bool delivered;    /* the message in in and ends was returned */
 	uint8_t head[9];   /* flags and size of the current frame */
 	size_t got;        /* bytes of the greeting, or of head */
 	uint64_t left;     /* bytes of the body to come */
@@ -56,7 +56,7 @@ struct zmtp {
 	size_t ends[ZMTP_PARTS_MAX];
 	size_t parts_n;
 	uint64_t bytes;
-	bool lost;
+	bool dropped;
 };
 
 /*
@@ -69,7 +69,7 @@ void zmtp_free(struct zmtp *z);
 
 /*
  * Consumes input from *in up to the next step. The steps do not depend on how the input
- * was split. Out of memory is ZMTP_BAD, too.
+ * was split. Out of memory is ZMTP_FAILED, too.
  */
 enum zmtp_step zmtp_next(struct zmtp *z, struct str *in, struct zmtp_message *m) MUST_USE;
 

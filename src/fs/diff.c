@@ -20,7 +20,7 @@ struct rest {
 	size_t lines;
 };
 
-static size_t count_lines(struct str s)
+static size_t diff_count_lines(struct str s)
 {
 	size_t n = 0;
 
@@ -32,7 +32,7 @@ static size_t count_lines(struct str s)
 }
 
 /* Length of the common prefix in whole lines. */
-static size_t common_front(struct str a, struct str b)
+static size_t diff_count_prefix(struct str a, struct str b)
 {
 	size_t n = 0, lines = 0;
 
@@ -43,7 +43,7 @@ static size_t common_front(struct str a, struct str b)
 }
 
 /* Length of the common suffix in whole lines. */
-static size_t common_back(struct str a, struct str b)
+static size_t diff_count_suffix(struct str a, struct str b)
 {
 	size_t n = 0, lines = 0;
 
@@ -56,7 +56,7 @@ static size_t common_back(struct str a, struct str b)
 	return lines;
 }
 
-static int split(struct side *s, const struct rest *r, struct arena *memory)
+static int diff_split_lines(struct side *s, const struct rest *r, struct arena *memory)
 {
 	struct str text = r->text;
 
@@ -75,7 +75,7 @@ static int split(struct side *s, const struct rest *r, struct arena *memory)
  * x of a path with cost edits. Every second diagonal from -cost to cost is reachable:
  * row[(k + cost) / 2] is its x.
  */
-static bool came_down(const int *before, int cost, int k)
+static bool diff_is_insertion(const int *before, int cost, int k)
 {
 	const int *row = before + (k + cost) / 2;
 
@@ -83,18 +83,18 @@ static bool came_down(const int *before, int cost, int k)
 	return k == -cost || (k != cost && row[-1] < row[0]);
 }
 
-static int reach(const int *before, int cost, int k)
+static int diff_get_reach(const int *before, int cost, int k)
 {
 	const int *row;
 
 	if (cost == 0)
 		return 0;
 	row = before + (k + cost) / 2;
-	return came_down(before, cost, k) ? row[0] : row[-1] + 1;
+	return diff_is_insertion(before, cost, k) ? row[0] : row[-1] + 1;
 }
 
 /* Fills rows until one reaches the end. Returns its cost, -ENOMEM or ERR_LIMIT. */
-static int search(
+static int diff_search_path(
 	const struct side *a, const struct side *b, int **rows, struct arena *memory)
 {
 	for (int cost = 0; cost <= DIFF_COST_MAX; cost++) {
@@ -102,7 +102,8 @@ static int search(
 		if (!rows[cost])
 			return -ENOMEM;
 		for (int k = -cost; k <= cost; k += 2) {
-			size_t x = (size_t)reach(cost ? rows[cost - 1] : NULL, cost, k);
+			size_t x = (size_t)diff_get_reach(
+				cost ? rows[cost - 1] : NULL, cost, k);
 			size_t y = (size_t)((int64_t)x - k);
 
 			while (x < a->n && y < b->n && str_eq(a->line[x], b->line[y])) {
@@ -118,14 +119,14 @@ static int search(
 }
 
 /* Follows the path back and marks the changed lines. */
-static void mark(struct side *a, struct side *b, int **rows, int cost)
+static void diff_mark_changed(struct side *a, struct side *b, int **rows, int cost)
 {
 	int k = (int)((int64_t)a->n - (int64_t)b->n);
 
 	for (; cost > 0; cost--) {
 		const int *before = rows[cost - 1];
-		bool down = came_down(before, cost, k);
-		int x = reach(before, cost, k);
+		bool down = diff_is_insertion(before, cost, k);
+		int x = diff_get_reach(before, cost, k);
 
 		if (down)
 			b->changed[x - k - 1] = true;
@@ -135,7 +136,7 @@ static void mark(struct side *a, struct side *b, int **rows, int cost)
 	}
 }
 
-static void put_range(struct buf *out, char sign, size_t from, size_t n)
+static void diff_put_range(struct buf *out, char sign, size_t from, size_t n)
 {
 	/* The position of an empty range is the number of the line before it. */
 	buf_fmt(out, " %c%zu", sign, n ? from + 1 : from);
@@ -143,34 +144,34 @@ static void put_range(struct buf *out, char sign, size_t from, size_t n)
 		buf_fmt(out, ",%zu", n);
 }
 
-static void put_line(struct buf *out, char sign, struct str line)
+static void diff_put_line(struct buf *out, char sign, struct str line)
 {
 	buf_putc(out, '\n');
 	buf_putc(out, sign);
 	buf_str(out, strip_end(line));
 }
 
-static void put_head(
+static void diff_put_head(
 	struct buf *out, size_t from_a, size_t n_a, size_t from_b, size_t n_b)
 {
 	buf_puts(out, "\n@@");
-	put_range(out, '-', from_a, n_a);
-	put_range(out, '+', from_b, n_b);
+	diff_put_range(out, '-', from_a, n_a);
+	diff_put_range(out, '+', from_b, n_b);
 	buf_puts(out, " @@");
 }
 
-static void put_whole(struct buf *out, const struct rest *a, const struct rest *b)
+static void diff_put_whole(struct buf *out, const struct rest *a, const struct rest *b)
 {
 	struct str from = a->text, to = b->text;
 
-	put_head(out, a->first, a->lines, b->first, b->lines);
+	diff_put_head(out, a->first, a->lines, b->first, b->lines);
 	while (from.n)
-		put_line(out, '-', str_cut(&from, '\n'));
+		diff_put_line(out, '-', str_cut(&from, '\n'));
 	while (to.n)
-		put_line(out, '+', str_cut(&to, '\n'));
+		diff_put_line(out, '+', str_cut(&to, '\n'));
 }
 
-static size_t run_of(const struct side *s, size_t from)
+static size_t diff_count_changed(const struct side *s, size_t from)
 {
 	size_t n = 0;
 
@@ -179,20 +180,20 @@ static size_t run_of(const struct side *s, size_t from)
 	return n;
 }
 
-static void put_hunks(
+static void diff_put_hunks(
 	struct buf *out, const struct side *a, const struct side *b, size_t first)
 {
 	size_t x = 0, y = 0;
 
 	while (x < a->n || y < b->n) {
-		size_t del = run_of(a, x), add = run_of(b, y);
+		size_t del = diff_count_changed(a, x), add = diff_count_changed(b, y);
 
 		if (del + add)
-			put_head(out, first + x, del, first + y, add);
+			diff_put_head(out, first + x, del, first + y, add);
 		for (size_t i = 0; i < del; i++)
-			put_line(out, '-', a->line[x + i]);
+			diff_put_line(out, '-', a->line[x + i]);
 		for (size_t i = 0; i < add; i++)
-			put_line(out, '+', b->line[y + i]);
+			diff_put_line(out, '+', b->line[y + i]);
 		/* The next line is in both texts, or this is the end. */
 		x += del + 1;
 		y += add + 1;
@@ -203,7 +204,7 @@ static void put_hunks(
  * Writes the lines between common prefix and suffix as a shortest script; ERR_LIMIT if
  * they are too many.
  */
-static int put_shortest(struct buf *out, const struct rest *a, const struct rest *b)
+static int diff_put_shortest(struct buf *out, const struct rest *a, const struct rest *b)
 {
 	struct arena memory;
 	struct side from, to;
@@ -215,54 +216,56 @@ static int put_shortest(struct buf *out, const struct rest *a, const struct rest
 		return ERR_LIMIT;
 	arena_init(&memory, DIFF_MEMORY_MAX);
 	rows = arena_array(&memory, DIFF_COST_MAX + 1, sizeof(*rows));
-	if (rows && split(&from, a, &memory) == 0 && split(&to, b, &memory) == 0)
-		r = search(&from, &to, rows, &memory);
+	if (rows && diff_split_lines(&from, a, &memory) == 0 &&
+		diff_split_lines(&to, b, &memory) == 0)
+		r = diff_search_path(&from, &to, rows, &memory);
 	if (r >= 0) {
-		mark(&from, &to, rows, r);
-		put_hunks(out, &from, &to, a->first);
+		diff_mark_changed(&from, &to, rows, r);
+		diff_put_hunks(out, &from, &to, a->first);
 		r = 0;
 	}
 	arena_reset(&memory);
 	return r;
 }
 
-static struct str whole_lines(struct buf *copy, struct str text)
+static struct str diff_terminate_line(struct buf *copy, struct str text)
 {
 	buf_str(copy, text);
 	buf_putc(copy, '\n');
 	return buf_view(copy);
 }
 
-static void put_diff(
+static void diff_put_all(
 	struct buf *out, struct str path, struct str before, struct str after)
 {
-	size_t front = common_front(before, after);
+	size_t front = diff_count_prefix(before, after);
 	size_t back;
 	struct rest a, b;
 
 	a.text = str_skip(before, front);
 	b.text = str_skip(after, front);
-	back = common_back(a.text, b.text);
+	back = diff_count_suffix(a.text, b.text);
 	a.text.n -= back;
 	b.text.n -= back;
 	if (a.text.n == 0 && b.text.n == 0)
 		return;
-	a.first = b.first = count_lines(str_make(before.p, front));
-	a.lines = count_lines(a.text);
-	b.lines = count_lines(b.text);
+	a.first = b.first = diff_count_lines(str_make(before.p, front));
+	a.lines = diff_count_lines(a.text);
+	b.lines = diff_count_lines(b.text);
 	buf_fmt(out, "--- %.*s\n+++ %.*s", STR_ARG(path), STR_ARG(path));
-	if (put_shortest(out, &a, &b) < 0)
-		put_whole(out, &a, &b);
+	if (diff_put_shortest(out, &a, &b) < 0)
+		diff_put_whole(out, &a, &b);
 }
 
 int diff_unified(struct buf *out, struct str path, struct str before, struct str after)
 {
 	struct buf from = BUF_INIT(before.n + 1), to = BUF_INIT(after.n + 1);
-	struct str a = whole_lines(&from, before), b = whole_lines(&to, after);
+	struct str a = diff_terminate_line(&from, before),
+		   b = diff_terminate_line(&to, after);
 	int r = from.err ? from.err : to.err;
 
 	if (!r)
-		put_diff(out, path, a, b);
+		diff_put_all(out, path, a, b);
 	buf_free(&from);
 	buf_free(&to);
 	return r ? r : out->err;

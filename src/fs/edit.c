@@ -13,7 +13,7 @@ static const char cut_notice[] =
 	"looking for.</NOTE>";
 
 /* The first line end decides; files with several kinds are rare. */
-static const char *line_end(struct str s)
+static const char *edit_detect_line_end(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.p[i] == '\n')
@@ -32,13 +32,13 @@ int edit_open(struct edit_text *t, struct str raw)
 	if (str_starts(raw, STR("\xef\xbb\xbf")))
 		t->mark = 3;
 	text = str_skip(raw, t->mark);
-	t->latin1 = !utf8_valid(text);
-	t->end = line_end(text);
+	t->latin1 = !utf8_is_valid(text);
+	t->end = edit_detect_line_end(text);
 	buf_str(&t->lines, text);
 	if (t->lines.err)
 		return t->lines.err;
 	if (t->lines.n)
-		t->lines.n = text_unix(t->lines.p, t->lines.n);
+		t->lines.n = text_convert_newlines(t->lines.p, t->lines.n);
 	return 0;
 }
 
@@ -48,7 +48,7 @@ void edit_free(struct edit_text *t)
 }
 
 /* The offset of line n (from 1); the end of the text if there is no such line. */
-static size_t line_start(struct str s, size_t n)
+static size_t edit_find_line(struct str s, size_t n)
 {
 	size_t at = 0;
 
@@ -57,7 +57,7 @@ static size_t line_start(struct str s, size_t n)
 	return at < s.n ? at : s.n;
 }
 
-size_t edit_count(const struct edit_text *t)
+size_t edit_count_lines(const struct edit_text *t)
 {
 	struct str rest = buf_view(&t->lines);
 	size_t n = 0;
@@ -67,12 +67,12 @@ size_t edit_count(const struct edit_text *t)
 	return n;
 }
 
-struct str edit_range(const struct edit_text *t, size_t first, size_t last)
+struct str edit_get_lines(const struct edit_text *t, size_t first, size_t last)
 {
 	struct str all = buf_view(&t->lines);
-	struct str from = str_skip(all, line_start(all, first));
+	struct str from = str_skip(all, edit_find_line(all, first));
 
-	from.n = last < first ? 0 : line_start(from, last - first + 2);
+	from.n = last < first ? 0 : edit_find_line(from, last - first + 2);
 	return from;
 }
 
@@ -90,7 +90,7 @@ void edit_show(const struct edit_text *t, struct str part, struct buf *out)
 }
 
 /* Converts UTF-8 to the encoding of the file. */
-static int encode(const struct edit_text *t, struct str text, struct buf *out)
+static int edit_encode_text(const struct edit_text *t, struct str text, struct buf *out)
 {
 	if (!t->latin1) {
 		buf_str(out, text);
@@ -110,12 +110,12 @@ static int encode(const struct edit_text *t, struct str text, struct buf *out)
 
 struct finder {
 	struct edit_found *f;
-	size_t line; /* at the current position */
-	size_t told; /* the last line in the list */
-	size_t list; /* entries in the list */
+	size_t line;        /* at the current position */
+	size_t listed_line; /* the last line in the list */
+	size_t list;        /* entries in the list */
 };
 
-static void note(struct finder *d, size_t at)
+static void edit_add_match(struct finder *d, size_t at)
 {
 	struct edit_found *f = d->f;
 
@@ -123,25 +123,25 @@ static void note(struct finder *d, size_t at)
 		f->at = at;
 		f->line = d->line;
 	}
-	if (d->told == d->line || d->list > EDIT_LINES_MAX)
+	if (d->listed_line == d->line || d->list > EDIT_LINES_MAX)
 		return;
 	if (d->list++ == EDIT_LINES_MAX)
 		buf_puts(&f->lines, ", ...");
 	else
-		buf_fmt(&f->lines, "%s%zu", d->told ? ", " : "", d->line);
-	d->told = d->line;
+		buf_fmt(&f->lines, "%s%zu", d->listed_line ? ", " : "", d->line);
+	d->listed_line = d->line;
 }
 
 /* An empty text occurs before each byte and after the last one. */
-static void find_empty(struct finder *d, struct str all)
+static void edit_find_empty(struct finder *d, struct str all)
 {
 	for (size_t i = 0; i <= all.n; i++) {
-		note(d, i);
+		edit_add_match(d, i);
 		d->line += i < all.n && all.p[i] == '\n';
 	}
 }
 
-static void find_text(struct finder *d, struct str all, struct str text)
+static void edit_find_text(struct finder *d, struct str all, struct str text)
 {
 	struct str rest = all;
 
@@ -151,7 +151,7 @@ static void find_text(struct finder *d, struct str all, struct str text)
 		if (at == rest.n)
 			return;
 		d->line += str_count(str_make(rest.p, at), '\n');
-		note(d, (size_t)(rest.p - all.p) + at);
+		edit_add_match(d, (size_t)(rest.p - all.p) + at);
 		d->line += str_count(text, '\n');
 		rest = str_skip(rest, at + text.n);
 	}
@@ -164,14 +164,14 @@ int edit_find(const struct edit_text *t, struct str text, struct edit_found *f)
 	int r;
 
 	*f = (struct edit_found){.lines = BUF_INIT(EDIT_LINES_MAX * 24)};
-	r = encode(t, text, &want);
+	r = edit_encode_text(t, text, &want);
 	if (!r && want.n)
-		want.n = text_unix(want.p, want.n);
+		want.n = text_convert_newlines(want.p, want.n);
 	f->length = want.n;
 	if (!r && want.n)
-		find_text(&d, buf_view(&t->lines), buf_view(&want));
+		edit_find_text(&d, buf_view(&t->lines), buf_view(&want));
 	else if (!r)
-		find_empty(&d, buf_view(&t->lines));
+		edit_find_empty(&d, buf_view(&t->lines));
 	buf_free(&want);
 	/* A text that the encoding cannot represent is not in the file. */
 	return r == ERR_RANGE ? 0 : r ? r : f->lines.err;
@@ -180,7 +180,7 @@ int edit_find(const struct edit_text *t, struct str text, struct edit_found *f)
 /* --- Changing ----------------------------------------------------------------- */
 
 /* Converts an offset in t->lines to an offset in the file. */
-static size_t raw_offset(const struct edit_text *t, size_t at)
+static size_t edit_get_raw_offset(const struct edit_text *t, size_t at)
 {
 	size_t i = t->mark;
 
@@ -192,7 +192,7 @@ static size_t raw_offset(const struct edit_text *t, size_t at)
 }
 
 /* Appends text with a line end of the file for each bare LF. */
-static void put_lines(const struct edit_text *t, struct str text, struct buf *out)
+static void edit_put_lines(const struct edit_text *t, struct str text, struct buf *out)
 {
 	char last = '\0';
 
@@ -209,13 +209,13 @@ int edit_replace(const struct edit_text *t, size_t at, size_t length, struct str
 	struct buf *out)
 {
 	struct buf bytes = BUF_INIT(text.n + 1);
-	size_t from = raw_offset(t, at);
-	size_t to = raw_offset(t, at + length);
-	int r = encode(t, text, &bytes);
+	size_t from = edit_get_raw_offset(t, at);
+	size_t to = edit_get_raw_offset(t, at + length);
+	int r = edit_encode_text(t, text, &bytes);
 
 	if (!r) {
 		buf_str(out, str_make(t->raw.p, from));
-		put_lines(t, buf_view(&bytes), out);
+		edit_put_lines(t, buf_view(&bytes), out);
 		buf_str(out, str_skip(t->raw, to));
 		r = out->err;
 	}
@@ -226,7 +226,7 @@ int edit_replace(const struct edit_text *t, size_t at, size_t length, struct str
 int edit_insert(const struct edit_text *t, size_t line, struct str text, struct buf *out)
 {
 	struct str all = buf_view(&t->lines);
-	size_t at = line_start(all, line + 1);
+	size_t at = edit_find_line(all, line + 1);
 	struct buf block = BUF_INIT(text.n + 3);
 	int r;
 
@@ -241,7 +241,7 @@ int edit_insert(const struct edit_text *t, size_t line, struct str text, struct 
 
 /* --- Showing ------------------------------------------------------------------ */
 
-static void put_numbered(
+static void edit_put_numbered(
 	struct buf *out, struct str text, bool last, size_t *number, bool *fresh)
 {
 	for (;;) {
@@ -260,14 +260,14 @@ static void put_numbered(
 		buf_putc(out, '\n');
 }
 
-void edit_number(struct buf *out, struct str what, struct str text, size_t first)
+void edit_put_cat(struct buf *out, struct str what, struct str text, size_t first)
 {
 	size_t shown = utf8_offset(text, EDIT_SHOWN_CHARS);
 	bool cut = shown < text.n;
 	bool fresh = true;
 
 	buf_fmt(out, "Here's the result of running `cat -n` on %.*s:\n", STR_ARG(what));
-	put_numbered(out, str_make(text.p, shown), !cut, &first, &fresh);
+	edit_put_numbered(out, str_make(text.p, shown), !cut, &first, &fresh);
 	if (cut)
-		put_numbered(out, STR(cut_notice), true, &first, &fresh);
+		edit_put_numbered(out, STR(cut_notice), true, &first, &fresh);
 }

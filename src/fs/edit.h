@@ -28,12 +28,12 @@ void edit_free(struct edit_text *t);
  * The number of lines as Python counts them: an unterminated last line counts, an empty
  * one does not.
  */
-size_t edit_count(const struct edit_text *t);
+size_t edit_count_lines(const struct edit_text *t);
 /*
  * Lines first to last, counted from 1, with their line ends, in the encoding of the
  * file.
  */
-struct str edit_range(const struct edit_text *t, size_t first, size_t last);
+struct str edit_get_lines(const struct edit_text *t, size_t first, size_t last);
 /* Appends a part of t->lines as UTF-8. */
 void edit_show(const struct edit_text *t, struct str part, struct buf *out);
 
@@ -61,7 +61,7 @@ int edit_replace(const struct edit_text *t, size_t at, size_t length, struct str
 
 /*
  * Like edit_replace, but inserts text and an LF after line, which is at most
- * edit_count. A last line without a line end gets one.
+ * edit_count_lines. A last line without a line end gets one.
  */
 int edit_insert(const struct edit_text *t, size_t line, struct str text,
 	struct buf *out) MUST_USE;
@@ -70,6 +70,6 @@ int edit_insert(const struct edit_text *t, size_t line, struct str text,
  * Appends text as "cat -n" shows it, from line number first on, with a headline that
  * names what it is. A text of more than EDIT_SHOWN_CHARS is cut, with a note.
  */
-void edit_number(struct buf *out, struct str what, struct str text, size_t first);
+void edit_put_cat(struct buf *out, struct str what, struct str text, size_t first);
 
 #endif

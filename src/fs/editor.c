@@ -21,7 +21,7 @@ struct command {
 
 /* --- Texts ------------------------------------------------------------------- */
 
-static void fail_path(struct editor *r, const char *before, const char *after)
+static void editor_fail_path(struct editor *r, const char *before, const char *after)
 {
 	EDITOR_FAIL(r, "Invalid `path` parameter: %s. %s", r->path, before);
 	if (after)
@@ -31,7 +31,7 @@ static void fail_path(struct editor *r, const char *before, const char *after)
 /* Reports an errno as Python prints it, followed by advice. */
 void editor_fail_errno(struct editor *r, int err, const char *what)
 {
-	const char *advice = replace_advice(err);
+	const char *advice = replace_get_advice(err);
 
 	EDITOR_FAIL(r, "Ran into [Errno %d] %s: '%s' while trying to %s %s",
 		err > -4096 ? -err : 0, err_text(err), r->path, what, r->path);
@@ -39,7 +39,7 @@ void editor_fail_errno(struct editor *r, int err, const char *what)
 		buf_fmt(&r->out->content, ". %s", advice);
 }
 
-int editor_lacks(struct editor *r, const char *name)
+int editor_fail_missing(struct editor *r, const char *name)
 {
 	EDITOR_FAIL(r, "Parameter `%s` is required for command: %.*s.", name,
 		STR_ARG(r->q->command));
@@ -48,7 +48,7 @@ int editor_lacks(struct editor *r, const char *name)
 
 /* --- Files -------------------------------------------------------------------- */
 
-static bool is_document(const struct file_path *path)
+static bool editor_is_document(const struct file_path *path)
 {
 	static const char *const kinds[] = {
 		"docx", "xlsx", "pptx", "pdf", "mp3", "wav", "m4a", "flac"};
@@ -60,7 +60,7 @@ static bool is_document(const struct file_path *path)
 	return false;
 }
 
-static bool fail_too_large(struct editor *r, uint64_t size)
+static bool editor_fail_size(struct editor *r, uint64_t size)
 {
 	unsigned long long tenths = (size * 10 + (1 << 19)) >> 20;
 
@@ -71,7 +71,7 @@ static bool fail_too_large(struct editor *r, uint64_t size)
 	return false;
 }
 
-static bool fail_wide(struct editor *r)
+static bool editor_fail_wide(struct editor *r)
 {
 	EDITOR_FAIL(r,
 		"File validation failed for %s: File is UTF-16 or UTF-32, which this "
@@ -81,7 +81,7 @@ static bool fail_wide(struct editor *r)
 	return false;
 }
 
-static bool fail_binary(struct editor *r)
+static bool editor_fail_binary(struct editor *r)
 {
 	EDITOR_FAIL(r,
 		"File validation failed for %s: File appears to be binary and this file "
@@ -97,30 +97,30 @@ bool editor_load(struct editor *r, int fd, const struct stat *st, struct buf *te
 	int err;
 
 	if (size > EDIT_FILE_MAX)
-		return fail_too_large(r, size);
+		return editor_fail_size(r, size);
 	/* The size is not trusted: files of /proc have size 0 and content. */
-	err = load_part(fd, 0, EDIT_FILE_MAX + 1, text);
+	err = load_read_part(fd, 0, EDIT_FILE_MAX + 1, text);
 	if (err) {
 		editor_fail_errno(r, err, "read");
 		return false;
 	}
 	if (text->n > EDIT_FILE_MAX)
-		return fail_too_large(r, text->n);
+		return editor_fail_size(r, text->n);
 	if (text_is_binary(
 		    str_make(text->p, text->n < TEXT_PROBE ? text->n : TEXT_PROBE)) ||
 		file_path_is_binary(&r->out->path))
-		return fail_binary(r);
-	return text_is_wide(buf_view(text)) ? fail_wide(r) : true;
+		return editor_fail_binary(r);
+	return text_has_wide_bom(buf_view(text)) ? editor_fail_wide(r) : true;
 }
 
 void editor_fail_kind(struct editor *r)
 {
-	fail_path(r, "The path ", " is ");
+	editor_fail_path(r, "The path ", " is ");
 	buf_fmt(&r->out->content, "%s, and only files can be viewed and edited.",
-		load_kind(AT_FDCWD, r->path));
+		load_describe_kind(AT_FDCWD, r->path));
 }
 
-static bool load_path(struct editor *r, struct buf *text)
+static bool editor_load_path(struct editor *r, struct buf *text)
 {
 	struct stat st;
 	int fd = load_open(AT_FDCWD, r->path, O_RDONLY, &st);
@@ -138,12 +138,13 @@ static bool load_path(struct editor *r, struct buf *text)
 
 /* --- view --------------------------------------------------------------------- */
 
-static bool check_range(struct editor *r, size_t lines, size_t *first, size_t *last)
+static bool editor_check_range(
+	struct editor *r, size_t lines, size_t *first, size_t *last)
 {
 	const struct editor_req *q = r->q;
 	int64_t a = q->range[0], b = q->range[1], n = (int64_t)lines;
 
-	if (q->range_kind == EDITOR_WRONG) {
+	if (q->range_kind == EDITOR_INVALID) {
 		EDITOR_FAIL(r,
 			"Invalid `view_range` parameter: %.*s. It should be a list of "
 			"two "
@@ -180,7 +181,7 @@ static bool check_range(struct editor *r, size_t lines, size_t *first, size_t *l
 	return true;
 }
 
-static int show_file(struct editor *r, struct str raw)
+static int editor_show_file(struct editor *r, struct str raw)
 {
 	struct buf shown = BUF_INIT(2 * EDIT_CONTENT_MAX);
 	struct edit_text t;
@@ -192,21 +193,21 @@ static int show_file(struct editor *r, struct str raw)
 		goto out;
 	part = buf_view(&t.lines);
 	if (r->q->range_kind != EDITOR_ABSENT) {
-		if (!check_range(r, edit_count(&t), &first, &last))
+		if (!editor_check_range(r, edit_count_lines(&t), &first, &last))
 			goto out;
-		part = edit_range(&t, first, last);
+		part = edit_get_lines(&t, first, last);
 		part.n -= part.n && part.p[part.n - 1] == '\n';
 	}
 	edit_show(&t, part, &shown);
 	err = shown.err;
-	edit_number(&r->out->content, str_c(r->path), buf_view(&shown), first);
+	edit_put_cat(&r->out->content, str_c(r->path), buf_view(&shown), first);
 out:
 	edit_free(&t);
 	buf_free(&shown);
 	return err;
 }
 
-static int view(struct editor *r)
+static int editor_view(struct editor *r)
 {
 	struct buf text = BUF_INIT(EDIT_FILE_MAX + 1);
 	int err = 0;
@@ -224,13 +225,13 @@ static int view(struct editor *r)
 			editor_fail_errno(r, err, "read");
 			err = 0;
 		}
-	} else if (is_document(&r->out->path)) {
+	} else if (editor_is_document(&r->out->path)) {
 		EDITOR_FAIL(r,
 			"Error in converting file to Markdown: no converter is part of "
 			"this sandbox. Please use Python code to read %s",
 			r->path);
-	} else if (load_path(r, &text)) {
-		err = show_file(r, buf_view(&text));
+	} else if (editor_load_path(r, &text)) {
+		err = editor_show_file(r, buf_view(&text));
 	}
 	buf_free(&text);
 	return err;
@@ -239,14 +240,14 @@ static int view(struct editor *r)
 /* --- The command -------------------------------------------------------------- */
 
 static const struct command commands[] = {
-	{.name = "view", .run = view, .views = true},
+	{.name = "view", .run = editor_view, .views = true},
 	{.name = "create", .run = editor_create, .makes = true},
 	{.name = "str_replace", .run = editor_str_replace},
 	{.name = "insert", .run = editor_insert},
 	{.name = "undo_edit", .run = editor_undo_edit},
 };
 
-static const struct command *find_command(struct str name)
+static const struct command *editor_find_command(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(commands); i++)
 		if (str_eq(name, str_c(commands[i].name)))
@@ -254,13 +255,14 @@ static const struct command *find_command(struct str name)
 	return NULL;
 }
 
-static void fail_relative(struct editor *r)
+static void editor_fail_relative(struct editor *r)
 {
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
 	struct file_path meant;
 
 	r->path = r->out->path.n > 1 ? r->out->path.abs + 1 : ".";
-	fail_path(r, "The path should be an absolute path, starting with `/`.", NULL);
+	editor_fail_path(
+		r, "The path should be an absolute path, starting with `/`.", NULL);
 	if (file_path_make(&meant, r->q->root, str_c(r->path), &why) == 0 &&
 		access(meant.abs, F_OK) == 0)
 		buf_fmt(&r->out->content, " Maybe you meant %s?", meant.abs);
@@ -268,13 +270,13 @@ static void fail_relative(struct editor *r)
 }
 
 /* Checks the path in the contract's order; false if a check has failed. */
-static bool check_path(struct editor *r, const struct command *c)
+static bool editor_check_path(struct editor *r, const struct command *c)
 {
 	bool makes = c && c->makes, views = c && c->views;
 	struct stat st;
 
 	if (!str_starts(r->q->path, STR("/"))) {
-		fail_relative(r);
+		editor_fail_relative(r);
 		return false;
 	}
 	r->found = stat(r->path, &st) == 0;
@@ -284,17 +286,17 @@ static bool check_path(struct editor *r, const struct command *c)
 		return false;
 	}
 	if (makes && r->found)
-		fail_path(r, "File already exists at: ",
+		editor_fail_path(r, "File already exists at: ",
 			". Cannot overwrite files using command `create`.");
 	else if (!makes && !r->found)
-		fail_path(
+		editor_fail_path(
 			r, "The path ", " does not exist. Please provide a valid path.");
 	else if (!views && r->folder)
-		fail_path(r, "The path ",
+		editor_fail_path(r, "The path ",
 			" is a directory and only the `view` command can be used on "
 			"directories.");
-	else if (!views && is_document(&r->out->path)) {
-		fail_path(r, "The path ", " points to a binary file (.");
+	else if (!views && editor_is_document(&r->out->path)) {
+		editor_fail_path(r, "The path ", " points to a binary file (.");
 		buf_str(&r->out->content, file_path_ext(&r->out->path));
 		buf_puts(&r->out->content,
 			") and only the `view` command can be used on supported binary "
@@ -306,16 +308,16 @@ static bool check_path(struct editor *r, const struct command *c)
 
 int editor_run(const struct editor_req *q, struct editor_answer *out)
 {
-	const struct command *c = find_command(q->command);
+	const struct command *c = editor_find_command(q->command);
 	struct editor r = {.q = q, .out = out, .path = out->path.abs};
 	int err = 0;
 
 	*out = (struct editor_answer){
 		.content = BUF_INIT(EDIT_CONTENT_MAX),
 		.diff = BUF_INIT(2 * EDIT_CONTENT_MAX),
-		.kept = BUF_INIT(EDIT_CONTENT_MAX),
+		.history_text = BUF_INIT(EDIT_CONTENT_MAX),
 	};
-	if (q->line_kind == EDITOR_WRONG) {
+	if (q->line_kind == EDITOR_INVALID) {
 		EDITOR_FAIL(&r, "Invalid insert_line value: '%.*s'. Expected an integer.",
 			STR_ARG(q->line_shown));
 		return out->content.err;
@@ -324,7 +326,7 @@ int editor_run(const struct editor_req *q, struct editor_answer *out)
 	if (file_path_make(&out->path, STR("/"), q->path, &out->content) < 0)
 		return out->content.err;
 	buf_reset(&out->content);
-	if (!check_path(&r, c))
+	if (!editor_check_path(&r, c))
 		return out->content.err;
 	if (c)
 		err = c->run(&r);
@@ -341,5 +343,5 @@ void editor_free(struct editor_answer *out)
 {
 	buf_free(&out->content);
 	buf_free(&out->diff);
-	buf_free(&out->kept);
+	buf_free(&out->history_text);
 }

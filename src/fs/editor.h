@@ -15,7 +15,7 @@
 enum editor_number {
 	EDITOR_ABSENT,
 	EDITOR_GIVEN,
-	EDITOR_WRONG, /* no integer, or not two; see line_shown, range_shown */
+	EDITOR_INVALID, /* no integer, or not two; see line_shown, range_shown */
 };
 
 /* Strings are UTF-8; p is NULL if one is absent. */
@@ -36,7 +36,7 @@ struct editor_req {
 };
 
 enum editor_history {
-	EDITOR_FORGET,
+	EDITOR_NO_HISTORY,
 	EDITOR_PUSH, /* undo_edit restores answer.kept */
 	EDITOR_POP,
 };
@@ -45,7 +45,7 @@ struct editor_answer {
 	struct buf content; /* text for the agent; an error starts with "ERROR:\n" */
 	struct buf diff;
 	enum editor_history history; /* change to the history of path */
-	struct buf kept;
+	struct buf history_text;
 	struct file_path path; /* key of the history */
 };
 

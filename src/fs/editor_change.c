@@ -26,7 +26,7 @@ struct change {
 		.new = BUF_INIT(EDIT_CONTENT_MAX), \
 	}
 
-static void change_free(struct change *c)
+static void editor_change_free(struct change *c)
 {
 	replace_close(&c->file);
 	buf_free(&c->old);
@@ -34,7 +34,7 @@ static void change_free(struct change *c)
 }
 
 /* Opens the file for change and reads it. */
-static bool change_open(struct editor *r, struct change *c)
+static bool editor_change_open(struct editor *r, struct change *c)
 {
 	int err = replace_open(&c->file, &r->out->path);
 
@@ -47,13 +47,13 @@ static bool change_open(struct editor *r, struct change *c)
 	return !err && editor_load(r, c->file.old, &c->file.st, &c->old);
 }
 
-static bool change_write(struct editor *r, struct change *c)
+static bool editor_change_write(struct editor *r, struct change *c)
 {
 	struct str part = buf_view(&c->new);
 	struct replace_new to = {
 		.parts = &part,
 		.n = 1,
-		.mode = put_new_mode(),
+		.mode = put_get_new_mode(),
 	};
 	enum put_how how;
 	bool damaged;
@@ -69,7 +69,7 @@ static bool change_write(struct editor *r, struct change *c)
 
 /* --- Diff and snippet ----------------------------------------------------------- */
 
-static int put_diff(
+static int editor_put_diff(
 	struct editor *r, const struct edit_text *a, const struct edit_text *b)
 {
 	struct buf from = BUF_INIT(2 * EDIT_CONTENT_MAX),
@@ -88,24 +88,24 @@ static int put_diff(
 }
 
 /* Appends lines first to last of the new text with their numbers. */
-static int put_snippet(struct editor *r, const struct edit_text *t, const char *what,
-	size_t first, size_t last)
+static int editor_put_snippet(struct editor *r, const struct edit_text *t,
+	const char *what, size_t first, size_t last)
 {
 	struct buf part = BUF_INIT(2 * EDIT_CONTENT_MAX);
 	int err;
 
-	edit_show(t, edit_range(t, first, last), &part);
+	edit_show(t, edit_get_lines(t, first, last), &part);
 	err = part.err;
-	edit_number(&r->out->content, str_c(what), buf_view(&part), first);
+	edit_put_cat(&r->out->content, str_c(what), buf_view(&part), first);
 	buf_free(&part);
 	return err;
 }
 
-static int keep(struct editor *r, struct str text)
+static int editor_save_history(struct editor *r, struct str text)
 {
 	r->out->history = EDITOR_PUSH;
-	buf_str(&r->out->kept, text);
-	return r->out->kept.err;
+	buf_str(&r->out->history_text, text);
+	return r->out->history_text.err;
 }
 
 /* --- create ------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ int editor_create(struct editor *r)
 	int err = 0;
 
 	if (!r->q->file_text.p)
-		return editor_lacks(r, "file_text");
+		return editor_fail_missing(r, "file_text");
 	buf_str(&c.new, r->q->file_text);
 	if (c.new.err)
 		return c.new.err;
@@ -127,22 +127,23 @@ int editor_create(struct editor *r)
 	if (err) {
 		editor_fail_errno(r, err, "write to");
 		err = 0;
-	} else if (change_write(r, &c)) {
+	} else if (editor_change_write(r, &c)) {
 		buf_fmt(&r->out->content, "File created successfully at: %s", r->path);
 		err = edit_open(&made, buf_view(&c.new));
 		if (!err)
-			err = put_diff(r, &none, &made);
+			err = editor_put_diff(r, &none, &made);
 		if (!err)
-			err = keep(r, buf_view(&c.new));
+			err = editor_save_history(r, buf_view(&c.new));
 		edit_free(&made);
 	}
-	change_free(&c);
+	editor_change_free(&c);
 	return err;
 }
 
 /* --- str_replace -------------------------------------------------------------- */
 
-static void fail_not_one(struct editor *r, const struct edit_found *f, struct str old)
+static void editor_fail_match_count(
+	struct editor *r, const struct edit_found *f, struct str old)
 {
 	if (f->n == 0)
 		EDITOR_FAIL(r,
@@ -156,7 +157,7 @@ static void fail_not_one(struct editor *r, const struct edit_found *f, struct st
 			STR_ARG(old), STR_ARG(buf_view(&f->lines)));
 }
 
-static void fail_encoding(struct editor *r)
+static void editor_fail_encoding(struct editor *r)
 {
 	EDITOR_FAIL(r,
 		"No replacement was performed: %s is not UTF-8, and the new text has "
@@ -166,28 +167,28 @@ static void fail_encoding(struct editor *r)
 }
 
 /* Writes the new bytes and reports the lines around the change. */
-static int finish(struct editor *r, struct change *c, const struct edit_text *before,
-	const char *what, size_t first, size_t last)
+static int editor_change_finish(struct editor *r, struct change *c,
+	const struct edit_text *before, const char *what, size_t first, size_t last)
 {
 	struct edit_text after;
 	int err = 0;
 
-	if (!change_write(r, c))
+	if (!editor_change_write(r, c))
 		return 0;
 	buf_fmt(&r->out->content, "The file %s has been edited. ", r->path);
 	err = edit_open(&after, buf_view(&c->new));
 	if (!err)
-		err = put_snippet(r, &after, what, first, last);
+		err = editor_put_snippet(r, &after, what, first, last);
 	if (!err)
-		err = put_diff(r, before, &after);
+		err = editor_put_diff(r, before, &after);
 	if (!err)
-		err = keep(r, buf_view(&c->old));
+		err = editor_save_history(r, buf_view(&c->old));
 	edit_free(&after);
 	return err;
 }
 
-static int replace_found(struct editor *r, struct change *c, const struct edit_text *t,
-	const struct edit_found *f, struct str new_str)
+static int editor_replace_match(struct editor *r, struct change *c,
+	const struct edit_text *t, const struct edit_found *f, struct str new_str)
 {
 	size_t first = f->line > CONTEXT ? f->line - CONTEXT + 1 : 1;
 	size_t last = f->line + CONTEXT + str_count(new_str, '\n');
@@ -196,13 +197,13 @@ static int replace_found(struct editor *r, struct change *c, const struct edit_t
 	int err = edit_replace(t, f->at, f->length, new_str, &c->new);
 
 	if (err == ERR_RANGE) {
-		fail_encoding(r);
+		editor_fail_encoding(r);
 		return 0;
 	}
 	buf_fmt(&what, "a snippet of %s", r->path);
 	name = buf_cstr(&what);
 	if (!err)
-		err = name ? finish(r, c, t, name, first, last) : -ENOMEM;
+		err = name ? editor_change_finish(r, c, t, name, first, last) : -ENOMEM;
 	if (!err && r->out->history == EDITOR_PUSH)
 		buf_puts(&r->out->content, REVIEW ". Edit the file again if necessary.");
 	buf_free(&what);
@@ -220,7 +221,7 @@ int editor_str_replace(struct editor *r)
 	int err = 0;
 
 	if (!old.p)
-		return editor_lacks(r, "old_str");
+		return editor_fail_missing(r, "old_str");
 	if (q->new_str.p && str_eq(q->new_str, old)) {
 		EDITOR_FAIL(r,
 			"Invalid `new_str` parameter: %.*s. No replacement was "
@@ -229,7 +230,7 @@ int editor_str_replace(struct editor *r)
 			STR_ARG(new_str));
 		return 0;
 	}
-	if (!change_open(r, &c))
+	if (!editor_change_open(r, &c))
 		goto out;
 	err = edit_open(&t, buf_view(&c.old));
 	if (!err)
@@ -241,20 +242,20 @@ int editor_str_replace(struct editor *r)
 		err = edit_find(&t, old, &f);
 	}
 	if (!err && f.n != 1)
-		fail_not_one(r, &f, old);
+		editor_fail_match_count(r, &f, old);
 	else if (!err)
-		err = replace_found(r, &c, &t, &f, new_str);
+		err = editor_replace_match(r, &c, &t, &f, new_str);
 out:
 	buf_free(&f.lines);
 	edit_free(&t);
-	change_free(&c);
+	editor_change_free(&c);
 	return err;
 }
 
 /* --- insert ------------------------------------------------------------------- */
 
-static int insert_at(struct editor *r, struct change *c, const struct edit_text *t,
-	size_t line, size_t lines)
+static int editor_insert_text(struct editor *r, struct change *c,
+	const struct edit_text *t, size_t line, size_t lines)
 {
 	size_t pieces = str_count(r->q->new_str, '\n') + 1;
 	size_t first = line > CONTEXT ? line - CONTEXT + 1 : 1;
@@ -262,11 +263,11 @@ static int insert_at(struct editor *r, struct change *c, const struct edit_text 
 	int err = edit_insert(t, line, r->q->new_str, &c->new);
 
 	if (err == ERR_RANGE) {
-		fail_encoding(r);
+		editor_fail_encoding(r);
 		return 0;
 	}
 	if (!err)
-		err = finish(r, c, t, "a snippet of the edited file", first,
+		err = editor_change_finish(r, c, t, "a snippet of the edited file", first,
 			last < lines + pieces ? last : lines + pieces);
 	if (!err && r->out->history == EDITOR_PUSH)
 		buf_puts(&r->out->content,
@@ -285,31 +286,31 @@ int editor_insert(struct editor *r)
 	int err = 0;
 
 	if (q->line_kind != EDITOR_GIVEN)
-		return editor_lacks(r, "insert_line");
+		return editor_fail_missing(r, "insert_line");
 	if (!q->new_str.p)
-		return editor_lacks(r, "new_str");
-	if (!change_open(r, &c))
+		return editor_fail_missing(r, "new_str");
+	if (!editor_change_open(r, &c))
 		goto out;
 	err = edit_open(&t, buf_view(&c.old));
 	if (err)
 		goto out;
-	lines = edit_count(&t);
+	lines = edit_count_lines(&t);
 	if (q->insert_line < 0 || (uint64_t)q->insert_line > lines)
 		EDITOR_FAIL(r,
 			"Invalid `insert_line` parameter: %lld. It should be within the "
 			"range of allowed values: [0, %zu]",
 			(long long)q->insert_line, lines);
 	else
-		err = insert_at(r, &c, &t, (size_t)q->insert_line, lines);
+		err = editor_insert_text(r, &c, &t, (size_t)q->insert_line, lines);
 out:
 	edit_free(&t);
-	change_free(&c);
+	editor_change_free(&c);
 	return err;
 }
 
 /* --- undo_edit ---------------------------------------------------------------- */
 
-static int show_undone(struct editor *r, const struct change *c)
+static int editor_show_undo(struct editor *r, const struct change *c)
 {
 	struct buf shown = BUF_INIT(2 * EDIT_CONTENT_MAX);
 	struct edit_text before, after = {.lines = BUF_INIT(0)};
@@ -321,8 +322,8 @@ static int show_undone(struct editor *r, const struct change *c)
 		edit_show(&after, buf_view(&after.lines), &shown);
 		buf_fmt(&r->out->content, "Last edit to %s undone successfully. ",
 			r->path);
-		edit_number(&r->out->content, str_c(r->path), buf_view(&shown), 1);
-		err = shown.err ? shown.err : put_diff(r, &before, &after);
+		edit_put_cat(&r->out->content, str_c(r->path), buf_view(&shown), 1);
+		err = shown.err ? shown.err : editor_put_diff(r, &before, &after);
 	}
 	edit_free(&before);
 	edit_free(&after);
@@ -336,21 +337,21 @@ int editor_undo_edit(struct editor *r)
 	struct str text;
 	int err = 0;
 
-	if (!change_open(r, &c))
+	if (!editor_change_open(r, &c))
 		goto out;
 	if (!r->q->history ||
-		!history_newest(
+		!history_find_newest(
 			r->q->history, str_make(r->path, r->out->path.n), &text)) {
 		EDITOR_FAIL(r, "No edit history found for %s.", r->path);
 		goto out;
 	}
 	buf_str(&c.new, text);
 	err = c.new.err;
-	if (err || !change_write(r, &c))
+	if (err || !editor_change_write(r, &c))
 		goto out;
 	r->out->history = EDITOR_POP;
-	err = show_undone(r, &c);
+	err = editor_show_undo(r, &c);
 out:
-	change_free(&c);
+	editor_change_free(&c);
 	return err;
 }

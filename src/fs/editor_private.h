@@ -27,7 +27,7 @@ void editor_fail_errno(struct editor *r, int err, const char *what);
 /* Reports that the path is neither a file nor a folder. */
 void editor_fail_kind(struct editor *r);
 /* Reports a missing parameter. Returns 0, as the commands do. */
-int editor_lacks(struct editor *r, const char *name);
+int editor_fail_missing(struct editor *r, const char *name);
 /*
  * Reads the whole file if it is a text small enough to edit; otherwise reports why not.
  */

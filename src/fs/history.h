@@ -19,7 +19,7 @@ struct history {
 /* Stores a copy of text; stores nothing if memory is short or the text is too large. */
 void history_push(struct history *h, struct str path, struct str text);
 /* The newest text of path, borrowed until the next change; false if there is none. */
-bool history_newest(const struct history *h, struct str path, struct str *text);
+bool history_find_newest(const struct history *h, struct str path, struct str *text);
 /* Removes the newest text of path. */
 void history_pop(struct history *h, struct str path);
 void history_free(struct history *h);

@@ -38,7 +38,7 @@ int load_open(int dir, const char *name, int flags, struct stat *st)
 	return fd;
 }
 
-const char *load_kind(int dir, const char *name)
+const char *load_describe_kind(int dir, const char *name)
 {
 	struct stat st;
 
@@ -60,11 +60,11 @@ const char *load_kind(int dir, const char *name)
 	}
 }
 
-int load_part(int fd, uint64_t at, size_t max, struct buf *out)
+int load_read_part(int fd, uint64_t at, size_t max, struct buf *out)
 {
 	while (max) {
 		size_t n = max < LOAD_PIECE ? max : LOAD_PIECE;
-		char *room = buf_room(out, n);
+		char *room = buf_reserve(out, n);
 		ssize_t got;
 
 		if (!room)
@@ -98,18 +98,18 @@ int load_find_lines(int fd, struct line_range range, uint64_t most, uint64_t lim
 		size_t cut = piece.n;
 		struct str whole;
 
-		r = load_part(fd, scan.at + cut, LOAD_PIECE - cut, &piece);
+		r = load_read_part(fd, scan.at + cut, LOAD_PIECE - cut, &piece);
 		if (r)
 			goto out;
 		whole = buf_view(&piece);
 		if (whole.n > cut)
-			whole.n -= utf8_tail(whole);
+			whole.n -= utf8_unfinished_length(whole);
 		else
 			done = true;
-		r = utf8_valid(whole) ? 0 : ERR_UTF8;
+		r = utf8_is_valid(whole) ? 0 : ERR_UTF8;
 		if (!r && text_scan_feed(&scan, whole))
 			done = true;
-		else if (!r && (text_scan_least(&scan) > most || scan.at > limit))
+		else if (!r && (text_scan_min_length(&scan) > most || scan.at > limit))
 			r = ERR_LIMIT;
 		if (r)
 			goto out;

@@ -16,13 +16,13 @@
 int load_open(int dir, const char *name, int flags, struct stat *st) MUST_USE;
 
 /* The kind of a file that is not regular: "a directory", "a named pipe"... */
-const char *load_kind(int dir, const char *name);
+const char *load_describe_kind(int dir, const char *name);
 
 /*
  * Appends the bytes of fd from offset at on: max of them, or all up to the end. -errno,
  * or the error of out if it is full.
  */
-int load_part(int fd, uint64_t at, size_t max, struct buf *out) MUST_USE;
+int load_read_part(int fd, uint64_t at, size_t max, struct buf *out) MUST_USE;
 
 /*
  * Finds a range of lines (as text_scan does) in a file of any size, reading it in small

@@ -18,7 +18,7 @@ static const struct mime mimes[] = {
 	{"ogg", "audio/ogg"},
 };
 
-const char *mime_of_ext(struct str ext)
+const char *mime_find_type(struct str ext)
 {
 	for (size_t i = 0; i < ARRAY_LEN(mimes); i++)
 		if (str_eq_nocase(ext, str_c(mimes[i].ext)))

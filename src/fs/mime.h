@@ -8,6 +8,6 @@
  * The media type for a file name's extension (without its dot, any case), or NULL if
  * files of that kind are read as text.
  */
-const char *mime_of_ext(struct str ext);
+const char *mime_find_type(struct str ext);
 
 #endif

@@ -28,12 +28,13 @@ struct outline {
 	size_t hidden;
 };
 
-static int by_path(const void *a, const void *b)
+static int outline_compare_path(const void *a, const void *b)
 {
 	return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
-static const char *join(struct arena *memory, const char *folder, const char *name)
+static const char *outline_join_path(
+	struct arena *memory, const char *folder, const char *name)
 {
 	size_t n = strlen(folder), m = strlen(name);
 	char *path = arena_alloc(memory, n + m + 2);
@@ -46,13 +47,13 @@ static const char *join(struct arena *memory, const char *folder, const char *na
 	return path;
 }
 
-static bool is_self_or_parent(const char *name)
+static bool outline_is_dot_entry(const char *name)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
 /* Adds the entries of one folder; entries beyond the maximum are omitted. */
-static int add_folder(struct outline *o, const char *folder, size_t *hidden)
+static int outline_add_folder(struct outline *o, const char *folder, size_t *hidden)
 {
 	int fd = fd_open(*folder ? folder : "/", O_RDONLY | O_DIRECTORY, 0);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -68,10 +69,10 @@ static int add_folder(struct outline *o, const char *folder, size_t *hidden)
 		struct stat st;
 		struct entry *at = &o->entries[o->n];
 
-		*hidden += e->d_name[0] == '.' && !is_self_or_parent(e->d_name);
+		*hidden += e->d_name[0] == '.' && !outline_is_dot_entry(e->d_name);
 		if (e->d_name[0] == '.')
 			continue;
-		at->path = join(&o->memory, folder, e->d_name);
+		at->path = outline_join_path(&o->memory, folder, e->d_name);
 		at->folder = fstatat(fd, e->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 		if (at->path)
 			o->n++;
@@ -82,7 +83,8 @@ static int add_folder(struct outline *o, const char *folder, size_t *hidden)
 	return r;
 }
 
-static void put(const struct outline *o, const struct file_path *folder, struct buf *out)
+static void outline_put_list(
+	const struct outline *o, const struct file_path *folder, struct buf *out)
 {
 	struct buf list = BUF_INIT(EDIT_LIST_MEMORY);
 	size_t shown;
@@ -124,16 +126,16 @@ int outline_write(const struct file_path *folder, struct buf *out)
 	arena_init(&o.memory, EDIT_LIST_MEMORY);
 	o.entries = arena_array(&o.memory, EDIT_LIST_MAX, sizeof(*o.entries));
 	if (o.entries)
-		r = add_folder(&o, top, &o.hidden);
+		r = outline_add_folder(&o, top, &o.hidden);
 	first_level = o.n;
 	for (size_t i = 0; i < first_level && !r; i++)
 		/* A folder that cannot be read is listed without its entries. */
 		if (o.entries[i].folder &&
-			add_folder(&o, o.entries[i].path, &below) == -ENOMEM)
+			outline_add_folder(&o, o.entries[i].path, &below) == -ENOMEM)
 			r = -ENOMEM;
 	if (!r) {
-		qsort(o.entries, o.n, sizeof(*o.entries), by_path);
-		put(&o, folder, out);
+		qsort(o.entries, o.n, sizeof(*o.entries), outline_compare_path);
+		outline_put_list(&o, folder, out);
 		r = out->err;
 	}
 	arena_reset(&o.memory);

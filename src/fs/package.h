@@ -38,13 +38,13 @@ int package_read(struct package *p, struct str name, struct buf *out) MUST_USE;
  * The relationships of a part, or of the package itself if the name is empty, in their
  * order. They live as long as the package. Results as of package_read.
  */
-int package_relations(
+int package_read_relations(
 	struct package *p, struct str name, struct package_relation **out) MUST_USE;
 
 /*
  * The name of the main part, which lives as long as the package, or usual if the
  * package does not name it. Results as of package_read.
  */
-int package_main(struct package *p, struct str usual, struct str *out) MUST_USE;
+int package_find_main(struct package *p, struct str usual, struct str *out) MUST_USE;
 
 #endif

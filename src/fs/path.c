@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* Appends the parts of path, each after a slash. */
-static int add_parts(struct file_path *p, struct str path)
+static int file_path_add_parts(struct file_path *p, struct str path)
 {
 	while (path.n) {
 		struct str part = str_cut(&path, '/');
@@ -34,9 +34,9 @@ int file_path_make(struct file_path *p, struct str cwd, struct str sent, struct 
 		return -EINVAL;
 	}
 	if (!str_starts(sent, STR("/")) && str_starts(cwd, STR("/")))
-		r = add_parts(&made, cwd);
+		r = file_path_add_parts(&made, cwd);
 	if (!r)
-		r = add_parts(&made, sent);
+		r = file_path_add_parts(&made, sent);
 	if (r) {
 		buf_fmt(why, "Path is too long: it has more than %d bytes",
 			FILE_PATH_MAX - 1);
@@ -76,7 +76,7 @@ bool file_path_is_binary(const struct file_path *p)
  * Moves *dir to the folder part of path, which is modified, and points *base at the
  * last part.
  */
-static int enter(int *dir, char *path, char **base)
+static int file_path_enter_folder(int *dir, char *path, char **base)
 {
 	char *slash = strrchr(path, '/');
 	const char *folder = slash == path ? "/" : path;
@@ -95,7 +95,7 @@ static int enter(int *dir, char *path, char **base)
 }
 
 /* Whether the kernel resolves the name only as a folder. */
-static bool is_folder_name(const char *base)
+static bool file_path_is_folder_name(const char *base)
 {
 	return !*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0;
 }
@@ -112,8 +112,8 @@ int file_path_open_dir(const struct file_path *p, int *dir, char base[FILE_PATH_
 		char link[FILE_PATH_MAX];
 		ssize_t n;
 
-		r = enter(&at, path, &name);
-		if (!r && is_folder_name(name))
+		r = file_path_enter_folder(&at, path, &name);
+		if (!r && file_path_is_folder_name(name))
 			r = -EISDIR;
 		if (r)
 			goto out;

@@ -14,7 +14,7 @@ enum { XATTR_NAMES = 4096, XATTR_VALUE = 65536 };
  * Whether an error means that a new inode cannot be made or take the name, but that the
  * old one may be writable.
  */
-static bool is_in_the_way(int err)
+static bool put_is_replace_error(int err)
 {
 	return err == -EACCES || err == -EPERM || err == -EROFS || err == -EBUSY ||
 		err == -EXDEV || err == -EINVAL;
@@ -23,13 +23,13 @@ static bool is_in_the_way(int err)
 /* --- Attributes ------------------------------------------------------------------- */
 
 /* Attributes that the folder gives or that every write removes. */
-static bool is_not_kept(const char *name)
+static bool put_is_skipped_attr(const char *name)
 {
 	return strcmp(name, "security.selinux") == 0 ||
 		strcmp(name, "security.capability") == 0;
 }
 
-static int copy_attr(int from, int to, const char *name)
+static int put_copy_attr(int from, int to, const char *name)
 {
 	static char value[XATTR_VALUE];
 	ssize_t n = fgetxattr(from, name, value, sizeof(value));
@@ -43,7 +43,7 @@ static int copy_attr(int from, int to, const char *name)
  * Copies the extended attributes of the old inode and removes the ACL inherited from
  * the folder.
  */
-static int copy_attrs(int from, int to)
+static int put_copy_all_attrs(int from, int to)
 {
 	char names[XATTR_NAMES];
 	ssize_t n = flistxattr(from, names, sizeof(names));
@@ -55,13 +55,13 @@ static int copy_attrs(int from, int to)
 	if (n < 0)
 		return errno == ENOTSUP ? 0 : -errno;
 	for (const char *at = names; at < names + n && !r; at += strlen(at) + 1)
-		if (!is_not_kept(at))
-			r = copy_attr(from, to, at);
+		if (!put_is_skipped_attr(at))
+			r = put_copy_attr(from, to, at);
 	return r;
 }
 
 /* Opens the old file, which other processes may have replaced by any kind of file. */
-static int open_old(const struct put *p, int flags)
+static int put_open_old(const struct put *p, int flags)
 {
 	struct stat st;
 	int fd = fd_openat(p->dir, p->name, flags | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -75,7 +75,7 @@ static int open_old(const struct put *p, int flags)
 /* --- In place --------------------------------------------------------------------- */
 
 /* Copies n bytes at offset from of one file to offset at of another. */
-static int copy_range(int to_fd, off_t at, int from_fd, off_t from, off_t n)
+static int put_copy_range(int to_fd, off_t at, int from_fd, off_t from, off_t n)
 {
 	static char piece[TRANSFER_PIECE];
 
@@ -95,7 +95,7 @@ static int copy_range(int to_fd, off_t at, int from_fd, off_t from, off_t n)
 	return 0;
 }
 
-static int cut(int fd, off_t n)
+static int put_truncate(int fd, off_t n)
 {
 	int r;
 
@@ -109,17 +109,17 @@ static int cut(int fd, off_t n)
  * Writes the bytes beyond the old size first: if the disk is full, truncating the file
  * restores it.
  */
-static int write_over(struct put *p, off_t old, off_t new, bool *touched)
+static int put_write_over(struct put *p, off_t old, off_t new, bool *touched)
 {
 	off_t common = old < new ? old : new;
-	int r = copy_range(p->target, old, p->swap.fd, old, new - old);
+	int r = put_copy_range(p->target, old, p->swap.fd, old, new - old);
 
 	if (r)
 		return r;
 	*touched = true;
-	r = copy_range(p->target, 0, p->swap.fd, 0, common);
+	r = put_copy_range(p->target, 0, p->swap.fd, 0, common);
 	if (!r)
-		r = cut(p->target, new);
+		r = put_truncate(p->target, new);
 	if (!r && p->sync && fsync(p->target) < 0)
 		r = -errno;
 	return r ? r : fd_flush(p->target);
@@ -129,7 +129,7 @@ static int write_over(struct put *p, off_t old, off_t new, bool *touched)
  * Overwrites the old file. A copy of its bytes is kept after the new ones in the spool,
  * to restore them after an error.
  */
-static int overwrite(struct put *p)
+static int put_overwrite(struct put *p)
 {
 	struct stat old, new;
 	bool known = false, touched = false;
@@ -138,33 +138,33 @@ static int overwrite(struct put *p)
 	if (fstat(p->target, &old) < 0 || fstat(p->swap.fd, &new) < 0)
 		return -errno;
 	if (old.st_size <= PUT_UNDO_MAX) {
-		r = copy_range(p->swap.fd, new.st_size, p->target, 0, old.st_size);
+		r = put_copy_range(p->swap.fd, new.st_size, p->target, 0, old.st_size);
 		/* A file that is writable but not readable has no copy. */
 		known = r == 0;
 		if (r && r != -EBADF)
 			return r;
 	}
-	r = write_over(p, old.st_size, new.st_size, &touched);
+	r = put_write_over(p, old.st_size, new.st_size, &touched);
 	if (!r)
 		return 0;
 	p->damaged = (touched &&
 			     (!known ||
-				     copy_range(p->target, 0, p->swap.fd, new.st_size,
+				     put_copy_range(p->target, 0, p->swap.fd, new.st_size,
 					     old.st_size))) ||
-		cut(p->target, old.st_size);
+		put_truncate(p->target, old.st_size);
 	return r;
 }
 
-static int open_target(struct put *p)
+static int put_open_target(struct put *p)
 {
 	if (p->target < 0)
-		p->target = open_old(p, O_RDWR);
+		p->target = put_open_old(p, O_RDWR);
 	if (p->target == -EACCES)
-		p->target = open_old(p, O_WRONLY);
+		p->target = put_open_old(p, O_WRONLY);
 	return p->target < 0 ? p->target : 0;
 }
 
-int put_spool(struct swap *s)
+int put_open_spool(struct atomic_file *s)
 {
 	static const char *const dirs[] = {"/tmp", "/var/tmp", "/dev/shm"};
 	int r = -ENOENT;
@@ -172,22 +172,22 @@ int put_spool(struct swap *s)
 	for (size_t i = 0; i < ARRAY_LEN(dirs) && r; i++) {
 		int dir = fd_open(dirs[i], O_PATH | O_DIRECTORY, 0);
 
-		r = dir < 0 ? dir : swap_spool(s, dir);
+		r = dir < 0 ? dir : atomic_file_begin_unnamed(s, dir);
 		fd_close(&dir);
 	}
 	return r;
 }
 
-static int begin_in_place(struct put *p, int why)
+static int put_begin_in_place(struct put *p, int why)
 {
-	int r = open_target(p);
+	int r = put_open_target(p);
 
 	if (!r)
 		/*
 		 * No new file can be made next to the old one: the content goes to a
 		 * spool.
 		 */
-		r = put_spool(&p->swap);
+		r = put_open_spool(&p->swap);
 	if (!r) {
 		p->in_place = true;
 		return 0;
@@ -217,10 +217,10 @@ int put_begin(struct put *p, int dir, const char *name)
 		return -EEXIST;
 	}
 	if (!made.exists)
-		made.mode = put_new_mode();
-	r = swap_begin(&made.swap, dir);
-	if (made.exists && is_in_the_way(r))
-		r = begin_in_place(&made, r);
+		made.mode = put_get_new_mode();
+	r = atomic_file_begin(&made.swap, dir);
+	if (made.exists && put_is_replace_error(r))
+		r = put_begin_in_place(&made, r);
 	/*
 	 * Folders of /proc report ENOENT when a file is created: the old file cannot be
 	 * replaced.
@@ -232,7 +232,7 @@ int put_begin(struct put *p, int dir, const char *name)
 	return r;
 }
 
-static void sweep(int dir, const char *name, const void *arg)
+static void put_remove_temp(int dir, const char *name, const void *arg)
 {
 	(void)arg;
 	unlinkat(dir, name, 0);
@@ -241,7 +241,8 @@ static void sweep(int dir, const char *name, const void *arg)
 void put_guard(struct put *p)
 {
 	if (p->swap.name[0])
-		broom_begin(&p->broom, p->dir, p->swap.name, sweep, NULL);
+		cleanup_guard_begin(
+			&p->broom, p->dir, p->swap.name, put_remove_temp, NULL);
 }
 
 int put_data(struct put *p, struct str piece)
@@ -249,26 +250,26 @@ int put_data(struct put *p, struct str piece)
 	return fd_write_all(p->swap.fd, piece.p, piece.n);
 }
 
-static int keep_attrs(struct put *p)
+static int put_keep_attrs(struct put *p)
 {
-	int fd = open_old(p, O_RDONLY);
+	int fd = put_open_old(p, O_RDONLY);
 	int r;
 
 	if (fd == -EACCES)
-		fd = open_old(p, O_WRONLY);
-	r = fd < 0 ? fd : copy_attrs(fd, p->swap.fd);
+		fd = put_open_old(p, O_WRONLY);
+	r = fd < 0 ? fd : put_copy_all_attrs(fd, p->swap.fd);
 	fd_close(&fd);
 	/* The file and its attributes no longer exist. */
 	return r == -ENOENT ? 0 : r;
 }
 
-static int replace(struct put *p, int *attr_err)
+static int put_replace(struct put *p, int *attr_err)
 {
 	/*
 	 * A new file belongs to the calling process, and in setgid folders to the
 	 * folder's group.
 	 */
-	struct swap_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
+	struct atomic_file_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
 
 	if (p->in_place)
 		return -EBUSY;
@@ -280,39 +281,39 @@ static int replace(struct put *p, int *attr_err)
 		 * If the attributes cannot be copied, -EBUSY leads to overwriting in
 		 * place, which keeps them.
 		 */
-		if (keep_attrs(p) < 0)
+		if (put_keep_attrs(p) < 0)
 			return -EBUSY;
 	}
 	if (p->sync && fsync(p->swap.fd) < 0)
 		return -errno;
-	return swap_commit(&p->swap, p->name, &attr, attr_err);
+	return atomic_file_commit(&p->swap, p->name, &attr, attr_err);
 }
 
 /*
- * If take_over is set, gives the name to the new file with the owner of this process.
- * Only the folder's permissions matter, not the owner of the old file.
+ * If put_replace_foreign is set, gives the name to the new file with the owner of this
+ * process. Only the folder's permissions matter, not the owner of the old file.
  */
-static int take_over(struct put *p, int err)
+static int put_replace_foreign(struct put *p, int err)
 {
-	const struct swap_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
+	const struct atomic_file_attr attr = {p->mode, (uid_t)-1, (gid_t)-1};
 
-	if (!p->take_over || p->in_place || (err != -EACCES && err != -EPERM))
+	if (!p->replace_foreign || p->in_place || (err != -EACCES && err != -EPERM))
 		return err;
-	return swap_commit(&p->swap, p->name, &attr, NULL);
+	return atomic_file_commit(&p->swap, p->name, &attr, NULL);
 }
 
 int put_commit(struct put *p, enum put_how *how, int *attr_err)
 {
 	enum put_how done;
-	int r = replace(p, attr_err);
+	int r = put_replace(p, attr_err);
 
 	done = p->swap.replaced ? PUT_REPLACED : PUT_NEW;
-	if (p->exists && is_in_the_way(r)) {
+	if (p->exists && put_is_replace_error(r)) {
 		done = PUT_IN_PLACE;
-		r = open_target(p);
+		r = put_open_target(p);
 		if (!r)
-			r = overwrite(p);
-		else if (take_over(p, r) == 0) {
+			r = put_overwrite(p);
+		else if (put_replace_foreign(p, r) == 0) {
 			r = p->sync ? fd_sync_folder(p->dir, ".") : 0;
 			done = PUT_REPLACED;
 		}
@@ -327,12 +328,12 @@ int put_commit(struct put *p, enum put_how *how, int *attr_err)
 
 void put_end(struct put *p)
 {
-	swap_end(&p->swap);
-	broom_end(&p->broom, p->swap.name[0] == '\0');
+	atomic_file_end(&p->swap);
+	cleanup_guard_end(&p->broom, p->swap.name[0] == '\0');
 	fd_close(&p->target);
 }
 
-mode_t put_new_mode(void)
+mode_t put_get_new_mode(void)
 {
 	mode_t mask = umask(0);
 

@@ -10,8 +10,8 @@
 #ifndef FS_PUT_H
 #define FS_PUT_H
 
-#include "base/swap.h"
-#include "proc/broom.h"
+#include "base/atomic_file.h"
+#include "proc/cleanup_guard.h"
 
 #include <sys/stat.h>
 
@@ -30,22 +30,22 @@ enum put_how {
 
 struct put {
 	/* The caller may change these members up to put_commit. */
-	mode_t mode;   /* the old one without set-id bits; for a new file put_new_mode */
+	mode_t mode;   /* the old one without set-id bits; else put_get_new_mode */
 	bool in_place; /* overwrite the old file and keep its inode */
 	bool sync;     /* sync to disk before success */
 	/*
 	 * Replace a file even if its owner cannot be kept and it may not be
 	 * overwritten: the new file then belongs to the calling process.
 	 */
-	bool take_over;
+	bool replace_foreign;
 
-	struct swap swap; /* the caller owns its over and old */
+	struct atomic_file swap; /* the caller owns its over and old */
 	int dir;
 	const char *name;
 	int target; /* the old file if it is to be overwritten, else -1 */
 	bool exists;
 	struct stat old; /* of the old file */
-	struct broom broom;
+	struct cleanup_guard broom;
 	bool damaged; /* after an error: old and new content may be mixed */
 };
 
@@ -60,15 +60,16 @@ void put_guard(struct put *p);
 int put_data(struct put *p, struct str piece) MUST_USE;
 /*
  * Gives the new file its name. 0 with *how; -errno: the old file is unchanged, unless
- * p->damaged is set. attr_err and the errors of p->swap.over are those of swap_commit.
+ * p->damaged is set. attr_err and the errors of p->swap.over are those of
+ * atomic_file_commit.
  */
 int put_commit(struct put *p, enum put_how *how, int *attr_err) MUST_USE;
 void put_end(struct put *p);
 
 /* Opens a spool without a name in a folder for temporary files. 0 or -errno. */
-int put_spool(struct swap *s) MUST_USE;
+int put_open_spool(struct atomic_file *s) MUST_USE;
 
 /* The default mode of a new file: 0666 less the umask. */
-mode_t put_new_mode(void);
+mode_t put_get_new_mode(void);
 
 #endif

@@ -21,7 +21,7 @@ static int read_url(int fd, const char *mime, struct buf *content)
 	buf_fmt(content, "data:%s;base64,", mime);
 	do {
 		buf_reset(&piece);
-		r = load_part(fd, at, URL_PIECE, &piece);
+		r = load_read_part(fd, at, URL_PIECE, &piece);
 		at += piece.n;
 		if (!r && at > FILE_READ_MAX)
 			r = ERR_LIMIT;
@@ -33,12 +33,12 @@ static int read_url(int fd, const char *mime, struct buf *content)
 }
 
 /* Cuts the content down to the range. */
-static int cut_whole(struct line_range range, struct buf *content)
+static int file_read_cut_range(struct line_range range, struct buf *content)
 {
 	struct text_scan scan;
 	struct text_slice slice;
 
-	if (!utf8_valid(buf_view(content)))
+	if (!utf8_is_valid(buf_view(content)))
 		return ERR_UTF8;
 	text_scan_init(&scan, range);
 	text_scan_feed(&scan, buf_view(content));
@@ -56,15 +56,16 @@ static int read_range(int fd, uint64_t size, struct line_range range, struct buf
 	int r = load_find_lines(fd, range, FILE_READ_MAX, size + FILE_READ_MAX, &slice);
 
 	if (!r)
-		r = load_part(fd, slice.from, (size_t)(slice.to - slice.from), content);
-	if (!r && !utf8_valid(buf_view(content)))
+		r = load_read_part(
+			fd, slice.from, (size_t)(slice.to - slice.from), content);
+	if (!r && !utf8_is_valid(buf_view(content)))
 		r = ERR_UTF8;
 	return r;
 }
 
 static int read_text(int fd, uint64_t size, struct line_range range, struct buf *content)
 {
-	int r = load_part(fd, 0, TEXT_PROBE, content);
+	int r = load_read_part(fd, 0, TEXT_PROBE, content);
 
 	if (r)
 		return r;
@@ -72,21 +73,22 @@ static int read_text(int fd, uint64_t size, struct line_range range, struct buf 
 		return ERR_TYPE;
 	/* The size is not trusted: files of /proc have size 0 and content. */
 	if (size <= FILE_READ_MAX)
-		r = load_part(fd, content->n, FILE_READ_MAX + 1 - content->n, content);
+		r = load_read_part(
+			fd, content->n, FILE_READ_MAX + 1 - content->n, content);
 	if (r)
 		return r;
 	if (size <= FILE_READ_MAX && content->n <= FILE_READ_MAX) {
-		r = cut_whole(range, content);
+		r = file_read_cut_range(range, content);
 	} else {
 		buf_reset(content);
 		r = read_range(fd, size, range, content);
 	}
 	if (!r)
-		content->n = text_unix(content->p, content->n);
+		content->n = text_convert_newlines(content->p, content->n);
 	return r;
 }
 
-static void say_too_large(
+static void file_read_format_size(
 	const struct file_path *p, uint64_t size, bool has_lines, struct buf *why)
 {
 	buf_fmt(why, "File is too large: %s has ", p->abs);
@@ -99,7 +101,8 @@ static void say_too_large(
 		buf_puts(why, " Use `start` and `end` to read fewer lines of it");
 }
 
-static void say(const struct file_path *p, struct str cwd, int err, struct buf *why)
+static void file_read_format_error(
+	const struct file_path *p, struct str cwd, int err, struct buf *why)
 {
 	switch (err) {
 	case -ENOENT:
@@ -121,14 +124,14 @@ static void say(const struct file_path *p, struct str cwd, int err, struct buf *
 int file_read(const struct file_path *p, struct str cwd, struct line_range range,
 	struct buf *content, struct buf *why)
 {
-	const char *mime = mime_of_ext(file_path_ext(p));
+	const char *mime = mime_find_type(file_path_ext(p));
 	struct stat st;
 	int fd = load_open(AT_FDCWD, p->abs, O_RDONLY, &st);
 	int r;
 
 	if (fd == ERR_TYPE) {
 		buf_fmt(why, "Path is %s: %s. You can only read files",
-			load_kind(AT_FDCWD, p->abs), p->abs);
+			load_describe_kind(AT_FDCWD, p->abs), p->abs);
 		return fd;
 	}
 	if (fd < 0)
@@ -141,8 +144,8 @@ int file_read(const struct file_path *p, struct str cwd, struct line_range range
 		r = read_text(fd, (uint64_t)st.st_size, range, content);
 	fd_close(&fd);
 	if (r == ERR_LIMIT)
-		say_too_large(p, (uint64_t)st.st_size, !mime, why);
+		file_read_format_size(p, (uint64_t)st.st_size, !mime, why);
 	else if (r)
-		say(p, cwd, r, why);
+		file_read_format_error(p, cwd, r, why);
 	return r;
 }

@@ -37,7 +37,7 @@ void replace_close(struct replace *f)
 }
 
 /* The mode after a write by a process other than root. */
-static mode_t written_mode(mode_t mode)
+static mode_t replace_get_mode(mode_t mode)
 {
 	mode &= MODE_BITS;
 	if (geteuid() == 0)
@@ -58,7 +58,7 @@ int replace_put(const struct replace *f, const struct replace_new *to, enum put_
 	r = put_begin(&p, f->dir, f->base);
 	if (r)
 		return r;
-	p.mode = f->old < 0 ? to->mode : written_mode(f->st.st_mode);
+	p.mode = f->old < 0 ? to->mode : replace_get_mode(f->st.st_mode);
 	p.in_place |= f->old >= 0 && f->st.st_nlink > 1;
 	for (size_t i = 0; i < to->n && !r; i++)
 		r = put_data(&p, to->parts[i]);
@@ -69,7 +69,7 @@ int replace_put(const struct replace *f, const struct replace_new *to, enum put_
 	return r;
 }
 
-const char *replace_advice(int err)
+const char *replace_get_advice(int err)
 {
 	switch (err) {
 	case -ENOSPC:

@@ -41,6 +41,6 @@ int replace_put(const struct replace *f, const struct replace_new *to, enum put_
 	int *attr, bool *damaged) MUST_USE;
 
 /* Advice on an error of the disk or of permissions: a sentence, or "". */
-const char *replace_advice(int err);
+const char *replace_get_advice(int err);
 
 #endif

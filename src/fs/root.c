@@ -14,7 +14,7 @@
 
 enum { MADE_MODE = 0755 };
 
-int root_clean(struct str path, char *out, size_t room)
+int root_normalize(struct str path, char *out, size_t room)
 {
 	size_t n = 0;
 
@@ -39,7 +39,7 @@ int root_clean(struct str path, char *out, size_t room)
 }
 
 /* Opens the folder name, a single part, in dir. */
-static int step(int dir, const char *name, uint64_t *made)
+static int root_open_part(int dir, const char *name, uint64_t *made)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
 	int fd = fd_openat(dir, name, flags, 0);
@@ -55,7 +55,7 @@ static int step(int dir, const char *name, uint64_t *made)
 }
 
 /* Opens part by part, for systems without openat2 and to create missing folders. */
-static int walk(int dir, struct str path, uint64_t *made)
+static int root_open_parts(int dir, struct str path, uint64_t *made)
 {
 	int at = fd_dup(dir, 0);
 
@@ -67,7 +67,7 @@ static int walk(int dir, struct str path, uint64_t *made)
 		if (part.n < sizeof(name)) {
 			memcpy(name, part.p, part.n);
 			name[part.n] = '\0';
-			below = step(at, name, made);
+			below = root_open_part(at, name, made);
 		}
 		fd_close(&at);
 		at = below;
@@ -75,7 +75,7 @@ static int walk(int dir, struct str path, uint64_t *made)
 	return at;
 }
 
-static int open_below(int dir, struct str path, uint64_t *made)
+static int root_open_below(int dir, struct str path, uint64_t *made)
 {
 	char whole[FILE_PATH_MAX];
 	int fd = -ENOSYS;
@@ -87,19 +87,19 @@ static int open_below(int dir, struct str path, uint64_t *made)
 	/* A single part needs only one step of walk. */
 	if (path.n && str_find_byte(path, '/') < path.n)
 		fd = fd_open_beneath(dir, whole, O_PATH | O_DIRECTORY);
-	return fd >= 0 ? fd : walk(dir, path, made);
+	return fd >= 0 ? fd : root_open_parts(dir, path, made);
 }
 
 int root_open(int dir, const char *path, uint64_t *made)
 {
-	return open_below(dir, str_c(path), made);
+	return root_open_below(dir, str_c(path), made);
 }
 
 int root_open_parent(int dir, const char *path, uint64_t *made, const char **base)
 {
 	const char *slash = strrchr(path, '/');
 	struct str folder = {path, slash ? (size_t)(slash - path) : 0};
-	int fd = open_below(dir, folder, made);
+	int fd = root_open_below(dir, folder, made);
 
 	if (fd >= 0)
 		*base = slash ? slash + 1 : path;
@@ -122,7 +122,7 @@ int root_list(int dir, const char *name, DIR **list)
 	return 0;
 }
 
-bool root_is_made_up(int fd)
+bool root_is_synthetic(int fd)
 {
 	struct statfs fs;
 
@@ -141,10 +141,10 @@ struct removal {
 	struct level *levels;
 	unsigned depth;
 	unsigned lifted; /* folders from below the depth limit, moved to the top */
-	bool again;      /* a folder was moved to the top: list it again */
+	bool rescan;     /* a folder was moved to the top: list it again */
 };
 
-static int push(struct removal *m, int dir, const char *name)
+static int root_push_level(struct removal *m, int dir, const char *name)
 {
 	struct level *l = &m->levels[m->depth];
 	DIR *list = NULL;
@@ -158,7 +158,7 @@ static int push(struct removal *m, int dir, const char *name)
 	return 0;
 }
 
-static bool is_dots(const char *name)
+static bool root_is_dot_entry(const char *name)
 {
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
@@ -167,7 +167,7 @@ static bool is_dots(const char *name)
  * Each level needs a descriptor: folders below the limit are moved to the top and
  * emptied there.
  */
-static int lift(struct removal *m, int at, const char *name)
+static int root_move_to_top(struct removal *m, int at, const char *name)
 {
 	char to[32];
 
@@ -175,12 +175,12 @@ static int lift(struct removal *m, int at, const char *name)
 	if (renameat(at, name, dirfd(m->levels[0].list), to) < 0)
 		return errno == EXDEV ? ERR_DEPTH : -errno;
 	m->lifted++;
-	m->again = true;
+	m->rescan = true;
 	return 0;
 }
 
 /* Removes one name from the deepest level: 0, 1 if the level is empty, -errno. */
-static int remove_one(struct removal *m)
+static int root_remove_entry(struct removal *m)
 {
 	struct level *l = &m->levels[m->depth - 1];
 	struct dirent *e;
@@ -189,9 +189,9 @@ static int remove_one(struct removal *m)
 	do {
 		errno = 0;
 		e = readdir(l->list);
-	} while (e && is_dots(e->d_name));
-	if (!e && !errno && m->depth == 1 && m->again) {
-		m->again = false;
+	} while (e && root_is_dot_entry(e->d_name));
+	if (!e && !errno && m->depth == 1 && m->rescan) {
+		m->rescan = false;
 		rewinddir(l->list);
 		return 0;
 	}
@@ -202,15 +202,16 @@ static int remove_one(struct removal *m)
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
 	if (m->depth == ARCHIVE_DEPTH_MAX)
-		return lift(m, at, e->d_name);
+		return root_move_to_top(m, at, e->d_name);
 	/* An empty folder that is not readable can still be removed. */
-	if (push(m, at, e->d_name) < 0 && unlinkat(at, e->d_name, AT_REMOVEDIR) < 0)
+	if (root_push_level(m, at, e->d_name) < 0 &&
+		unlinkat(at, e->d_name, AT_REMOVEDIR) < 0)
 		return -errno;
 	return 0;
 }
 
 /* Removes the deepest level, which is empty. */
-static int pop(struct removal *m, int dir)
+static int root_pop_level(struct removal *m, int dir)
 {
 	struct level *l = &m->levels[--m->depth];
 	int above = m->depth ? dirfd(m->levels[m->depth - 1].list) : dir;
@@ -219,20 +220,20 @@ static int pop(struct removal *m, int dir)
 	return unlinkat(above, l->name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-static struct level *levels_new(void)
+static struct level *root_levels_new(void)
 {
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct level));
 }
 
-static int remove_tree(int dir, const char *name)
+static int root_remove_tree(int dir, const char *name)
 {
-	struct removal m = {.levels = levels_new()};
-	int r = m.levels ? push(&m, dir, name) : -ENOMEM;
+	struct removal m = {.levels = root_levels_new()};
+	int r = m.levels ? root_push_level(&m, dir, name) : -ENOMEM;
 
 	while (m.depth && r >= 0) {
-		r = remove_one(&m);
+		r = root_remove_entry(&m);
 		if (r == 1)
-			r = pop(&m, dir);
+			r = root_pop_level(&m, dir);
 	}
 	while (m.depth)
 		closedir(m.levels[--m.depth].list);
@@ -243,11 +244,11 @@ static int remove_tree(int dir, const char *name)
 int root_remove(int dir, const char *name)
 {
 	/* "." and ".." name folders outside of this one or in use. */
-	if (is_dots(name))
+	if (root_is_dot_entry(name))
 		return -EINVAL;
 	if (unlinkat(dir, name, 0) == 0)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	return remove_tree(dir, name);
+	return root_remove_tree(dir, name);
 }

@@ -15,10 +15,10 @@
  * and terminated by NUL, in out. 0; 1 if no part is left; ERR_SYNTAX: absolute, with a
  * ".." or a NUL byte; -ENAMETOOLONG.
  */
-int root_clean(struct str path, char *out, size_t room) MUST_USE;
+int root_normalize(struct str path, char *out, size_t room) MUST_USE;
 
 /*
- * Opens the folder at path, a result of root_clean, below the folder dir; "" is dir
+ * Opens the folder at path, a result of root_normalize, below the folder dir; "" is dir
  * itself. No symbolic link is followed, even if one is created during the call. If made
  * is not NULL, missing folders are created with mode 0755 and added to *made. Returns
  * the fd (O_PATH); -errno; -ENOTDIR if a part is no folder, for example a link.
@@ -39,7 +39,7 @@ int root_list(int dir, const char *name, DIR **list) MUST_USE;
  * Whether the file or folder is on a synthetic file system such as /proc or /sys, whose
  * files may be endless and differ at each read.
  */
-bool root_is_made_up(int fd);
+bool root_is_synthetic(int fd);
 
 /*
  * Removes name from the folder dir with everything below it, at any depth. 0 or -errno;

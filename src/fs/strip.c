@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-static bool is_blank(uint32_t c)
+static bool strip_is_blank(uint32_t c)
 {
 	return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 ||
 		c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
@@ -10,7 +10,7 @@ static bool is_blank(uint32_t c)
 }
 
 /* The last character, which has at most four bytes. */
-static struct str last_char(struct str s)
+static struct str strip_get_last_char(struct str s)
 {
 	size_t n = 1;
 
@@ -22,10 +22,10 @@ static struct str last_char(struct str s)
 struct str strip_end(struct str s)
 {
 	while (s.n) {
-		struct str last = last_char(s);
+		struct str last = strip_get_last_char(s);
 		size_t n = last.n;
 
-		if (!is_blank(utf8_next(&last)) || last.n)
+		if (!strip_is_blank(utf8_next(&last)) || last.n)
 			break;
 		s.n -= n;
 	}
@@ -36,7 +36,7 @@ struct str strip_both(struct str s)
 {
 	struct str rest = s = strip_end(s);
 
-	while (rest.n && is_blank(utf8_next(&rest)))
+	while (rest.n && strip_is_blank(utf8_next(&rest)))
 		s = rest;
 	return s;
 }

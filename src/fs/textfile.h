@@ -20,7 +20,7 @@ enum { TEXT_PROBE = 1024 };
  */
 bool text_is_binary(struct str head);
 /* Whether head starts with a byte order mark of UTF-16 or UTF-32. */
-bool text_is_wide(struct str head);
+bool text_has_wide_bom(struct str head);
 
 /*
  * A range as clients send it: 0-based start, and the line after the last one as end, -1
@@ -66,16 +66,16 @@ bool text_scan_feed(struct text_scan *s, struct str piece);
 struct text_slice text_scan_slice(const struct text_scan *s);
 
 /* A lower bound of the slice's length, to detect an excess early. */
-uint64_t text_scan_least(const struct text_scan *s);
+uint64_t text_scan_min_length(const struct text_scan *s);
 
 /*
  * Range of the write action: the part of text to replace. Lines before start are kept
  * (as in a Python slice, a negative number counts from the end), and so are those from
  * end on, unless end is -1. from > to means that the lines between them are kept twice.
  */
-struct text_slice text_splice(struct str text, struct line_range range);
+struct text_slice text_find_splice(struct str text, struct line_range range);
 
 /* Converts each line end to one LF, in place; returns the new length. */
-size_t text_unix(char *p, size_t n);
+size_t text_convert_newlines(char *p, size_t n);
 
 #endif

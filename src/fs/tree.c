@@ -23,7 +23,7 @@ struct tree_walk {
 	char name[256];
 };
 
-static int push(struct tree_walk *w, int dir, const char *name)
+static int tree_walk_push(struct tree_walk *w, int dir, const char *name)
 {
 	struct tree_level *l = &w->levels[w->depth];
 	struct stat st;
@@ -36,7 +36,7 @@ static int push(struct tree_walk *w, int dir, const char *name)
 		return r;
 	if (fstat(dirfd(l->list), &st) < 0)
 		r = -errno;
-	else if (w->depth && st.st_dev != l[-1].dev && root_is_made_up(dirfd(l->list)))
+	else if (w->depth && st.st_dev != l[-1].dev && root_is_synthetic(dirfd(l->list)))
 		r = -EXDEV;
 	if (r) {
 		closedir(l->list);
@@ -48,7 +48,7 @@ static int push(struct tree_walk *w, int dir, const char *name)
 	return 0;
 }
 
-static void pop(struct tree_walk *w)
+static void tree_walk_pop(struct tree_walk *w)
 {
 	struct tree_level *l = &w->levels[--w->depth];
 
@@ -57,38 +57,38 @@ static void pop(struct tree_walk *w)
 	l->list = NULL;
 }
 
-static struct tree_level *levels_new(void)
+static struct tree_level *tree_walk_levels_new(void)
 {
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct tree_level));
 }
 
 /* Ends a walk, finished or not, for which begin succeeded. */
-static void end(struct tree_walk *w)
+static void tree_walk_end(struct tree_walk *w)
 {
 	while (w->levels && w->depth)
-		pop(w);
+		tree_walk_pop(w);
 	free(w->levels);
 	w->levels = NULL;
 	buf_free(&w->path);
 }
 
-static int begin(struct tree_walk *w, int dir)
+static int tree_walk_begin(struct tree_walk *w, int dir)
 {
 	int r;
 
 	*w = (struct tree_walk){.depth = 0};
 	buf_init(&w->path, ARCHIVE_DEPTH_MAX * (sizeof(w->name) + 1) + 1);
-	w->levels = levels_new();
+	w->levels = tree_walk_levels_new();
 	if (!w->levels)
 		return -ENOMEM;
-	r = push(w, dir, ".");
+	r = tree_walk_push(w, dir, ".");
 	if (r)
-		end(w);
+		tree_walk_end(w);
 	return r;
 }
 
 /* Finds the next name in the deepest folder that has one: 1; 0 at the end; -errno. */
-static int next_name(struct tree_walk *w)
+static int tree_walk_next_name(struct tree_walk *w)
 {
 	while (w->depth) {
 		struct tree_level *l = &w->levels[w->depth - 1];
@@ -104,7 +104,7 @@ static int next_name(struct tree_walk *w)
 		if (!e && errno)
 			return -errno;
 		if (!e) {
-			pop(w);
+			tree_walk_pop(w);
 		} else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
 			memcpy(w->name, e->d_name, strlen(e->d_name) + 1);
 			buf_puts(&w->path, w->name);
@@ -114,20 +114,20 @@ static int next_name(struct tree_walk *w)
 	return 0;
 }
 
-static void enter(struct tree_walk *w)
+static void tree_walk_enter(struct tree_walk *w)
 {
 	buf_putc(&w->path, '/');
-	w->entered = push(w, dirfd(w->levels[w->depth - 1].list), w->name);
+	w->entered = tree_walk_push(w, dirfd(w->levels[w->depth - 1].list), w->name);
 }
 
 /* 1 with the next item; 0 at the end; -ENOMEM or -errno. */
-static int next(struct tree_walk *w, struct tree_item *item)
+static int tree_walk_next(struct tree_walk *w, struct tree_item *item)
 {
 	struct tree_item found = {.name = w->name};
 	int r = 1;
 
 	if (w->entered == 1) {
-		enter(w);
+		tree_walk_enter(w);
 		/*
 		 * A folder that cannot be entered is reported a second time, with the
 		 * reason.
@@ -136,7 +136,7 @@ static int next(struct tree_walk *w, struct tree_item *item)
 	}
 	w->entered = 0;
 	if (!found.err)
-		r = next_name(w);
+		r = tree_walk_next_name(w);
 	if (r != 1)
 		return r;
 	found.dir = dirfd(w->levels[w->depth - 1].list);
@@ -149,19 +149,19 @@ static int next(struct tree_walk *w, struct tree_item *item)
 	return 1;
 }
 
-int tree_each(int dir, tree_fn *fn, void *arg)
+int tree_for_each(int dir, tree_fn *fn, void *arg)
 {
 	struct tree_walk w;
 	struct tree_item i;
-	int r = begin(&w, dir);
+	int r = tree_walk_begin(&w, dir);
 
 	if (r)
 		return r;
-	while ((r = next(&w, &i)) == 1) {
+	while ((r = tree_walk_next(&w, &i)) == 1) {
 		r = fn(arg, &i);
 		if (r)
 			break;
 	}
-	end(&w);
+	tree_walk_end(&w);
 	return r;
 }

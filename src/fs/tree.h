@@ -24,6 +24,6 @@ struct tree_item {
  * not end the walk. 0; the result of fn; -ENOMEM, or -errno of dir itself.
  */
 typedef int tree_fn(void *arg, const struct tree_item *item);
-int tree_each(int dir, tree_fn *fn, void *arg) MUST_USE;
+int tree_for_each(int dir, tree_fn *fn, void *arg) MUST_USE;
 
 #endif

@@ -17,7 +17,7 @@
 enum { MODE_BITS = 0777, SALT = 8 };
 
 /* Removes the stage after a kill. If this fails, the user has to remove it. */
-static void sweep(int dest, const char *name, const void *arg)
+static void unpack_remove_stage(int dest, const char *name, const void *arg)
 {
 	(void)arg;
 	(void)!root_remove(dest, name);
@@ -40,7 +40,7 @@ int unpack_begin(struct unpack *u, int dest)
 	umask(0);
 	hex_encode(salt, sizeof(salt), hex);
 	snprintf(u->stage_name, sizeof(u->stage_name), ".od-unpack-%s", hex);
-	broom_begin(&u->broom, dest, u->stage_name, sweep, NULL);
+	cleanup_guard_begin(&u->broom, dest, u->stage_name, unpack_remove_stage, NULL);
 	r = mkdirat(dest, u->stage_name, 0700) < 0 ? -errno : 0;
 	if (!r)
 		u->stage = root_open(dest, u->stage_name, NULL);
@@ -48,7 +48,7 @@ int unpack_begin(struct unpack *u, int dest)
 		return 0;
 	if (!r)
 		unlinkat(dest, u->stage_name, AT_REMOVEDIR);
-	broom_end(&u->broom, true);
+	cleanup_guard_end(&u->broom, true);
 	return r ? r : u->stage;
 }
 
@@ -58,12 +58,12 @@ void unpack_end(struct unpack *u)
 
 	fd_close(&u->parent);
 	fd_close(&u->stage);
-	broom_end(&u->broom, done);
+	cleanup_guard_end(&u->broom, done);
 	buf_free(&u->where);
 }
 
 /* The folder of the entry, created if missing; *base is the entry's name in it. */
-static int enter(struct unpack *u, char *path, const char **base)
+static int unpack_open_parent(struct unpack *u, char *path, const char **base)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = slash ? (size_t)(slash - path) : 0;
@@ -88,17 +88,17 @@ static int enter(struct unpack *u, char *path, const char **base)
 }
 
 /* Like enter, for a name in the archive; -EISDIR for the destination itself. */
-static int enter_name(
+static int unpack_open_name(
 	struct unpack *u, struct str name, char path[FILE_PATH_MAX], const char **base)
 {
 	int r;
 
 	if (++u->entries > u->entries_max)
 		return ERR_LIMIT;
-	r = root_clean(name, path, FILE_PATH_MAX);
+	r = root_normalize(name, path, FILE_PATH_MAX);
 	if (r)
 		return r < 0 ? r : -EISDIR;
-	return enter(u, path, base);
+	return unpack_open_parent(u, path, base);
 }
 
 int unpack_dir(struct unpack *u, struct str name, mode_t mode)
@@ -106,7 +106,7 @@ int unpack_dir(struct unpack *u, struct str name, mode_t mode)
 	char path[FILE_PATH_MAX];
 	const char *base;
 	struct stat st;
-	int dir = enter_name(u, name, path, &base);
+	int dir = unpack_open_name(u, name, path, &base);
 
 	/* "./" is the first entry of many archives. */
 	if (dir == -EISDIR)
@@ -132,7 +132,7 @@ int unpack_file(struct unpack *u, struct str name, mode_t mode)
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	char path[FILE_PATH_MAX];
 	const char *base;
-	int dir = enter_name(u, name, path, &base);
+	int dir = unpack_open_name(u, name, path, &base);
 	int fd;
 
 	if (dir < 0)
@@ -148,7 +148,7 @@ int unpack_file(struct unpack *u, struct str name, mode_t mode)
  * Whether target, relative to the folder of path, stays below the top. A ".." after a
  * name is refused: the name may be a link, and its parent another folder.
  */
-static bool stays_inside(const char *path, struct str target)
+static bool unpack_is_inside(const char *path, struct str target)
 {
 	size_t depth = 0;
 	bool down = false;
@@ -174,12 +174,12 @@ int unpack_symlink(struct unpack *u, struct str name, struct str target, bool an
 {
 	char path[FILE_PATH_MAX], to[FILE_PATH_MAX];
 	const char *base;
-	int dir = enter_name(u, name, path, &base);
+	int dir = unpack_open_name(u, name, path, &base);
 
 	if (dir < 0)
 		return dir;
 	if (target.n == 0 || str_find_byte(target, '\0') < target.n ||
-		(!any && !stays_inside(path, target)))
+		(!any && !unpack_is_inside(path, target)))
 		return ERR_SYNTAX;
 	if (target.n >= sizeof(to))
 		return -ENAMETOOLONG;
@@ -197,30 +197,30 @@ int unpack_symlink(struct unpack *u, struct str name, struct str target, bool an
  * A hard link puts a symbolic link into a second folder: the target must stay inside
  * from both.
  */
-static bool stays_inside_linked(const char *path, int dir, const char *name)
+static bool unpack_is_link_inside(const char *path, int dir, const char *name)
 {
 	char target[FILE_PATH_MAX];
 	ssize_t n = readlinkat(dir, name, target, sizeof(target));
 
-	return n < 0 || stays_inside(path, str_make(target, (size_t)n));
+	return n < 0 || unpack_is_inside(path, str_make(target, (size_t)n));
 }
 
 int unpack_hardlink(struct unpack *u, struct str name, struct str target, bool any)
 {
 	char path[FILE_PATH_MAX], to[FILE_PATH_MAX];
 	const char *base, *to_base;
-	int r = root_clean(target, to, sizeof(to));
+	int r = root_normalize(target, to, sizeof(to));
 	int dir, from;
 
 	if (r)
 		return r < 0 ? r : -EISDIR;
-	dir = enter_name(u, name, path, &base);
+	dir = unpack_open_name(u, name, path, &base);
 	if (dir < 0)
 		return dir;
 	from = root_open_parent(u->stage, to, NULL, &to_base);
 	if (from < 0)
 		return from;
-	if (!any && !stays_inside_linked(path, from, to_base))
+	if (!any && !unpack_is_link_inside(path, from, to_base))
 		r = ERR_SYNTAX;
 	else if (linkat(from, to_base, dir, base, 0) < 0)
 		r = -errno;
@@ -245,7 +245,7 @@ struct move {
 	unsigned depth;
 };
 
-static int push(struct move *m, int from, int to, const char *name)
+static int unpack_push_level(struct move *m, int from, int to, const char *name)
 {
 	struct level *l = &m->levels[m->depth];
 	int r;
@@ -266,7 +266,7 @@ static int push(struct move *m, int from, int to, const char *name)
 	return 0;
 }
 
-static void pop(struct move *m)
+static void unpack_pop_level(struct move *m)
 {
 	struct level *l = &m->levels[--m->depth];
 
@@ -275,7 +275,8 @@ static void pop(struct move *m)
 }
 
 /* Copies a file onto a mount point or into a folder of another file system. */
-static int carry_file(struct move *m, int from, int to, const char *name, mode_t mode)
+static int unpack_copy_file(
+	struct move *m, int from, int to, const char *name, mode_t mode)
 {
 	static char piece[TRANSFER_PIECE];
 	int fd = fd_openat(from, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
@@ -302,17 +303,18 @@ static int carry_file(struct move *m, int from, int to, const char *name, mode_t
 	return r;
 }
 
-static int carry(struct move *m, int from, int to, const char *name, mode_t mode)
+static int unpack_copy_entry(
+	struct move *m, int from, int to, const char *name, mode_t mode)
 {
 	char target[FILE_PATH_MAX];
 	ssize_t n;
 
 	if (S_ISREG(mode))
-		return carry_file(m, from, to, name, mode);
+		return unpack_copy_file(m, from, to, name, mode);
 	if (S_ISDIR(mode)) {
 		if (mkdirat(to, name, mode & MODE_BITS) < 0)
 			return -errno;
-		return push(m, from, to, name);
+		return unpack_push_level(m, from, to, name);
 	}
 	n = readlinkat(from, name, target, sizeof(target) - 1);
 	if (n < 0)
@@ -324,7 +326,7 @@ static int carry(struct move *m, int from, int to, const char *name, mode_t mode
 }
 
 /* Whether new can replace old. Both are modes; old is 0 if the name is free. */
-static int compare(mode_t new, mode_t old)
+static int unpack_check_kind(mode_t new, mode_t old)
 {
 	if (S_ISDIR(old) && !S_ISDIR(new))
 		return -EISDIR;
@@ -332,7 +334,7 @@ static int compare(mode_t new, mode_t old)
 }
 
 /* Reads the modes of the new and the old file and checks whether new can replace old. */
-static int look(int from, int to, const char *name, mode_t *new, mode_t *old)
+static int unpack_read_modes(int from, int to, const char *name, mode_t *new, mode_t *old)
 {
 	struct stat st;
 
@@ -340,40 +342,40 @@ static int look(int from, int to, const char *name, mode_t *new, mode_t *old)
 		return -errno;
 	*new = st.st_mode;
 	*old = fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : st.st_mode;
-	return compare(*new, *old);
+	return unpack_check_kind(*new, *old);
 }
 
 /* Moves onto an existing name. */
-static int move_onto(struct move *m, int from, int to, const char *name)
+static int unpack_move_onto(struct move *m, int from, int to, const char *name)
 {
 	mode_t new = 0, old = 0;
-	int r = look(from, to, name, &new, &old);
+	int r = unpack_read_modes(from, to, name, &new, &old);
 
 	if (r)
 		return r;
 	if (S_ISDIR(new) && S_ISDIR(old))
-		return push(m, from, to, name);
+		return unpack_push_level(m, from, to, name);
 	if (renameat(from, name, to, name) == 0)
 		return 0;
 	if (errno == EXDEV || (errno == EBUSY && S_ISREG(new)))
-		return carry(m, from, to, name, new);
+		return unpack_copy_entry(m, from, to, name, new);
 	return -errno;
 }
 
 /* Checks one entry for obstacles before the first move. */
-static int check_one(struct move *m, int from, int to, const char *name)
+static int unpack_check_entry(struct move *m, int from, int to, const char *name)
 {
 	mode_t new = 0, old = 0;
-	int r = look(from, to, name, &new, &old);
+	int r = unpack_read_modes(from, to, name, &new, &old);
 
 	if (r)
 		return r;
 	if (S_ISDIR(new) && S_ISDIR(old))
-		return push(m, from, to, name);
+		return unpack_push_level(m, from, to, name);
 	return faccessat(to, ".", W_OK | X_OK, 0) < 0 ? -errno : 0;
 }
 
-static int move_one(struct move *m, int from, int to, const char *name)
+static int unpack_move_entry(struct move *m, int from, int to, const char *name)
 {
 #ifdef SYS_renameat2
 	/* If the name is free, a folder moves as a whole. */
@@ -382,14 +384,14 @@ static int move_one(struct move *m, int from, int to, const char *name)
 	if (errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO)
 		return -errno;
 #endif
-	return move_onto(m, from, to, name);
+	return unpack_move_onto(m, from, to, name);
 }
 
 typedef int step_fn(struct move *m, int from, int to, const char *name);
 
-static int each(struct move *m, step_fn *step)
+static int unpack_walk_stage(struct move *m, step_fn *step)
 {
-	int r = push(m, m->u->stage, m->u->dest, "");
+	int r = unpack_push_level(m, m->u->stage, m->u->dest, "");
 
 	while (r == 0 && m->depth) {
 		struct level *l = &m->levels[m->depth - 1];
@@ -400,7 +402,7 @@ static int each(struct move *m, step_fn *step)
 		if (!e && errno)
 			r = -errno;
 		else if (!e)
-			pop(m);
+			unpack_pop_level(m);
 		if (!e || strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		m->u->where.n = l->where;
@@ -408,12 +410,12 @@ static int each(struct move *m, step_fn *step)
 		r = step(m, dirfd(l->list), l->to, e->d_name);
 	}
 	while (m->depth)
-		pop(m);
+		unpack_pop_level(m);
 	return r;
 }
 
 /* Syncs the whole file system: to sync files one by one takes much longer. */
-static int sync_disk(const struct unpack *u)
+static int unpack_sync_disk(const struct unpack *u)
 {
 	int fd = fd_openat(u->stage, ".", O_RDONLY | O_DIRECTORY, 0);
 	int r = fd < 0 ? fd : syncfs(fd) < 0 ? -errno : 0;
@@ -422,7 +424,7 @@ static int sync_disk(const struct unpack *u)
 	return r;
 }
 
-static struct level *levels_new(void)
+static struct level *unpack_levels_new(void)
 {
 	return calloc(ARCHIVE_DEPTH_MAX, sizeof(struct level));
 }
@@ -433,13 +435,13 @@ int unpack_commit(struct unpack *u)
 	int r = -ENOMEM;
 
 	buf_reset(&u->where);
-	m.levels = levels_new();
+	m.levels = unpack_levels_new();
 	if (m.levels)
-		r = each(&m, check_one);
+		r = unpack_walk_stage(&m, unpack_check_entry);
 	if (!r) {
 		buf_reset(&u->where);
-		r = each(&m, move_one);
+		r = unpack_walk_stage(&m, unpack_move_entry);
 	}
 	free(m.levels);
-	return r || !u->sync ? r : sync_disk(u);
+	return r || !u->sync ? r : unpack_sync_disk(u);
 }

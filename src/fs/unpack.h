@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "limits.h"
-#include "proc/broom.h"
+#include "proc/cleanup_guard.h"
 
 #include <sys/types.h>
 
@@ -19,7 +19,7 @@ struct unpack {
 	bool sync; /* set before unpack_commit: sync to disk before success */
 	int stage;
 	char stage_name[UNPACK_NAME];
-	struct broom broom; /* removes the stage when this process is killed */
+	struct cleanup_guard broom; /* removes the stage when this process is killed */
 	int parent; /* the folder of the last entry, often shared by the next one */
 	char parent_path[FILE_PATH_MAX];
 	uint64_t entries;     /* entries and the folders above them */

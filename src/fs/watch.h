@@ -34,8 +34,8 @@ struct watch_event {
 
 /* Results of watch_run. */
 enum watch_end {
-	WATCH_GOES_ON,
-	WATCH_ABSENT,    /* result of watch_ops and watch_found only */
+	WATCH_CONTINUE,
+	WATCH_ABSENT,    /* result of watch_ops and watch_add_folder only */
 	WATCH_GAP,       /* records are missing or ambiguous: start again */
 	WATCH_REMOVED,   /* the top was removed */
 	WATCH_MOVED,     /* the top was moved to another place */
@@ -48,27 +48,27 @@ struct watch_ops {
 	int (*event)(void *arg, const struct watch_event *e);
 	/*
 	 * Called for a new folder. The callee opens and watches it, feeds the records
-	 * that the kernel has queued, calls watch_found, and calls watch_tell for each
-	 * entry, at all levels. 0, even if the folder cannot be watched; WATCH_ABSENT
-	 * if parent is not where its path leads, there is no folder of that name, or
-	 * watch_settled is false; other values end watch_run. NULL: only the top is
-	 * watched.
+	 * that the kernel has queued, calls watch_add_folder, and calls
+	 * watch_report_entry for each entry, at all levels. 0, even if the folder cannot
+	 * be watched; WATCH_ABSENT if parent is not where its path leads, there is no
+	 * folder of that name, or watch_is_settled is false; other values end watch_run.
+	 * NULL: only the top is watched.
 	 */
-	int (*look)(void *arg, struct watch_folder *parent, const char *name);
+	int (*list)(void *arg, struct watch_folder *parent, const char *name);
 	/*
 	 * The callee feeds the records that the kernel has queued. 0: name was in f
 	 * before that, and *dir is set; WATCH_ABSENT: it was not; -ESTALE: f is not
 	 * where its path leads; other values end watch_run.
 	 */
-	int (*there)(void *arg, struct watch_folder *f, const char *name, bool *dir);
+	int (*check_name)(void *arg, struct watch_folder *f, const char *name, bool *dir);
 	/* The watch is not needed any more; the kernel may have removed it already. */
-	void (*forget)(void *arg, int wd);
+	void (*drop_watch)(void *arg, int wd);
 	/* Whether events for that path and below it are suppressed. May be NULL. */
-	bool (*hide)(void *arg, struct str path, bool dir);
+	bool (*is_hidden)(void *arg, struct str path, bool dir);
 };
 
 /* A file that was written to, whose event is delayed. */
-struct watch_dirt {
+struct watch_write {
 	uint64_t due; /* 0: this slot is free */
 	int wd;
 	char name[WATCH_DIRT_NAME];
@@ -83,7 +83,7 @@ struct watch {
 	uint64_t wait; /* end of the wait for the other half of a rename; 0: no wait */
 	unsigned tries;
 	struct buf path, from; /* of the event being reported */
-	struct watch_dirt dirt[WATCH_DIRT_MAX];
+	struct watch_write writes[WATCH_DIRT_MAX];
 	struct watch_moves moves;
 };
 
@@ -101,31 +101,33 @@ void watch_free(struct watch *w);
  * Whether no record fed so far, after the one being handled, says that name has come to
  * that folder or gone from it.
  */
-bool watch_settled(const struct watch *w, const struct watch_folder *f, const char *name);
+bool watch_is_settled(
+	const struct watch *w, const struct watch_folder *f, const char *name);
 /*
  * Adds a folder with its watch; parent is NULL for the top. If the watch is known at
  * another place, the folder was moved from there, which is reported. 0; WATCH_ABSENT:
  * the folder seems to be inside of itself, and nothing changes; ERR_LIMIT after
  * WATCH_FOLDERS_MAX; -ENOMEM; the result of event.
  */
-int watch_found(struct watch *w, struct watch_folder *parent, const char *name, int wd,
-	struct watch_folder **out) MUST_USE;
+int watch_add_folder(struct watch *w, struct watch_folder *parent, const char *name,
+	int wd, struct watch_folder **out) MUST_USE;
 /*
  * Adds a folder whose name exists, but which could not be identified: it is looked up
  * again after a rename or another record. 0 or -ENOMEM.
  */
-int watch_lost(struct watch *w, struct watch_folder *parent, const char *name) MUST_USE;
+int watch_add_lost(
+	struct watch *w, struct watch_folder *parent, const char *name) MUST_USE;
 /* Reports that name is in the folder, unless it is hidden. 0 or the result of event. */
-int watch_tell(struct watch *w, const struct watch_folder *f, const char *name,
+int watch_report_entry(struct watch *w, const struct watch_folder *f, const char *name,
 	bool dir) MUST_USE;
 
 /*
  * Adds bytes as read, split anywhere. now is monotonic ms. ERR_SYNTAX: no valid
- * records; ERR_LIMIT: no space for them, see watch_wants; -ENOMEM.
+ * records; ERR_LIMIT: no space for them, see watch_has_space; -ENOMEM.
  */
 int watch_feed(struct watch *w, struct str bytes, uint64_t now) MUST_USE;
 /* Whether WATCH_READ more bytes can be fed. */
-bool watch_wants(const struct watch *w);
+bool watch_has_space(const struct watch *w);
 
 /*
  * Handles the records fed so far. Returns an enum watch_end, after which only
@@ -133,6 +135,6 @@ bool watch_wants(const struct watch *w);
  */
 int watch_run(struct watch *w, uint64_t now) MUST_USE;
 /* When watch_run has to be called again, if nothing is fed; UINT64_MAX: never. */
-uint64_t watch_due(const struct watch *w);
+uint64_t watch_get_deadline(const struct watch *w);
 
 #endif

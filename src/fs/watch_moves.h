@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The places of a rename, see watch_place; 0: not seen. */
+/* The places of a rename, see watch_moves_hash_place; 0: not seen. */
 struct watch_move {
 	uint32_t cookie, from, to;
 };
@@ -23,13 +23,13 @@ struct watch_moves {
 };
 
 /* A hash of a name in a folder, which other places rarely share; never 0. */
-uint32_t watch_place(int wd, const char *name);
+uint32_t watch_moves_hash_place(int wd, const char *name);
 
 /* Record a half of a rename. Both halves have the same cookie of the kernel. */
-void watch_moves_leave(struct watch_moves *m, uint32_t cookie, uint32_t from);
-void watch_moves_come(struct watch_moves *m, uint32_t cookie, uint32_t to);
+void watch_moves_add_from(struct watch_moves *m, uint32_t cookie, uint32_t from);
+void watch_moves_add_to(struct watch_moves *m, uint32_t cookie, uint32_t to);
 
 /* Whether a rename leads back to where the name came from. */
-bool watch_moves_back(const struct watch_moves *m, uint32_t from, uint32_t to);
+bool watch_moves_is_return(const struct watch_moves *m, uint32_t from, uint32_t to);
 
 #endif

@@ -16,8 +16,8 @@ void watch_queue_free(struct watch_queue *q)
 	buf_free(&q->records);
 }
 
-static int put(struct watch_queue *q, const struct inotify_event *e, const char *name,
-	uint64_t now)
+static int watch_queue_put(struct watch_queue *q, const struct inotify_event *e,
+	const char *name, uint64_t now)
 {
 	static const char zeros[_Alignof(struct watch_record)];
 	struct watch_record r = {
@@ -51,20 +51,20 @@ int watch_queue_feed(struct watch_queue *q, struct str bytes, uint64_t now)
 			return ERR_SYNTAX;
 		if (rest.n < sizeof(e) + e.len)
 			break;
-		r = put(q, &e, rest.p + sizeof(e), now);
+		r = watch_queue_put(q, &e, rest.p + sizeof(e), now);
 		rest = str_skip(rest, sizeof(e) + e.len);
 	}
 	buf_consume(&q->part, q->part.n - rest.n);
 	return r;
 }
 
-bool watch_queue_wants(const struct watch_queue *q)
+bool watch_queue_has_space(const struct watch_queue *q)
 {
 	/* A queued record takes at most twice the bytes of the kernel's record. */
 	return q->records.n <= WATCH_QUEUE_MAX / 2 - 2 * WATCH_READ - WATCH_NAME_ROOM;
 }
 
-static struct watch_record *record_at(const struct watch_queue *q, size_t at)
+static struct watch_record *watch_queue_record_at(const struct watch_queue *q, size_t at)
 {
 	return at < q->records.n ? (struct watch_record *)(void *)(q->records.p + at)
 				 : NULL;
@@ -72,37 +72,38 @@ static struct watch_record *record_at(const struct watch_queue *q, size_t at)
 
 struct watch_record *watch_queue_first(const struct watch_queue *q)
 {
-	return record_at(q, q->at);
+	return watch_queue_record_at(q, q->at);
 }
 
 struct watch_record *watch_queue_next(
 	const struct watch_queue *q, const struct watch_record *r)
 {
-	return record_at(q, (size_t)((const char *)r - q->records.p) + sizeof(*r) + r->n);
+	return watch_queue_record_at(
+		q, (size_t)((const char *)r - q->records.p) + sizeof(*r) + r->n);
 }
 
-void watch_hold(union watch_held *h, const struct watch_record *r)
+void watch_queue_copy_record(union watch_record_copy *h, const struct watch_record *r)
 {
 	memcpy(h->bytes, r, sizeof(*r) + r->n);
 }
 
-void watch_queue_drop(struct watch_queue *q, const union watch_held *h)
+void watch_queue_drop(struct watch_queue *q, const union watch_record_copy *h)
 {
 	q->at += sizeof(h->r) + h->r.n;
 }
 
-bool watch_queue_is_worn(const struct watch_queue *q)
+bool watch_queue_is_compact_due(const struct watch_queue *q)
 {
 	return q->at >= WATCH_QUEUE_MAX / 4;
 }
 
-void watch_queue_tidy(struct watch_queue *q)
+void watch_queue_compact(struct watch_queue *q)
 {
 	buf_consume(&q->records, q->at);
 	q->at = 0;
 }
 
-bool watch_record_is_about(const struct watch_record *r, int wd, const char *name)
+bool watch_record_has_name(const struct watch_record *r, int wd, const char *name)
 {
 	const uint32_t either = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
 

@@ -19,7 +19,7 @@ struct watch_record {
 };
 
 /* A copy of a record: records of the queue may move when more are fed. */
-union watch_held {
+union watch_record_copy {
 	struct watch_record r;
 	char bytes[WATCH_NAME_ROOM + 2 * sizeof(struct watch_record)];
 };
@@ -36,25 +36,25 @@ void watch_queue_free(struct watch_queue *q);
 
 /*
  * Adds bytes as read, split anywhere, at now, monotonic ms. ERR_SYNTAX: no valid
- * records; ERR_LIMIT: no space for them, see watch_queue_wants; -ENOMEM.
+ * records; ERR_LIMIT: no space for them, see watch_queue_has_space; -ENOMEM.
  */
 int watch_queue_feed(struct watch_queue *q, struct str bytes, uint64_t now) MUST_USE;
 /* Whether WATCH_READ more bytes can be fed. */
-bool watch_queue_wants(const struct watch_queue *q);
+bool watch_queue_has_space(const struct watch_queue *q);
 
 /* The first record, and the one after r; NULL: none. Valid until more are fed. */
 struct watch_record *watch_queue_first(const struct watch_queue *q);
 struct watch_record *watch_queue_next(
 	const struct watch_queue *q, const struct watch_record *r);
 
-void watch_hold(union watch_held *h, const struct watch_record *r);
+void watch_queue_copy_record(union watch_record_copy *h, const struct watch_record *r);
 /* Removes the first record, of which h is the copy. */
-void watch_queue_drop(struct watch_queue *q, const union watch_held *h);
+void watch_queue_drop(struct watch_queue *q, const union watch_record_copy *h);
 /* Frees the space of removed records; is_worn: whether that is due. */
-void watch_queue_tidy(struct watch_queue *q);
-bool watch_queue_is_worn(const struct watch_queue *q);
+void watch_queue_compact(struct watch_queue *q);
+bool watch_queue_is_compact_due(const struct watch_queue *q);
 
 /* Whether the record says that name has come to that folder or gone from it. */
-bool watch_record_is_about(const struct watch_record *r, int wd, const char *name);
+bool watch_record_has_name(const struct watch_record *r, int wd, const char *name);
 
 #endif

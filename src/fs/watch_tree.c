@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-static struct watch_folder *folder_new(const char *name)
+static struct watch_folder *watch_folder_new(const char *name)
 {
 	size_t n = strlen(name) + 1;
 	struct watch_folder *f = calloc(1, sizeof(*f) + n);
@@ -12,12 +12,12 @@ static struct watch_folder *folder_new(const char *name)
 	return f;
 }
 
-static size_t hash_wd(int wd)
+static size_t watch_tree_hash_wd(int wd)
 {
 	return (unsigned)wd % WATCH_HASH;
 }
 
-static size_t hash_name(const struct watch_folder *parent, const char *name)
+static size_t watch_tree_hash_name(const struct watch_folder *parent, const char *name)
 {
 	uint64_t h = (uintptr_t)parent;
 
@@ -27,31 +27,31 @@ static size_t hash_name(const struct watch_folder *parent, const char *name)
 	return (h ^ h >> 32) % WATCH_HASH;
 }
 
-struct watch_folder *watch_tree_wd(const struct watch_tree *t, int wd)
+struct watch_folder *watch_tree_find_wd(const struct watch_tree *t, int wd)
 {
-	struct watch_folder *f = t->by_wd[hash_wd(wd)];
+	struct watch_folder *f = t->by_wd[watch_tree_hash_wd(wd)];
 
 	while (f && f->wd != wd)
 		f = f->same_wd;
 	return wd < 0 ? NULL : f;
 }
 
-struct watch_folder *watch_tree_child(
+struct watch_folder *watch_tree_find_child(
 	const struct watch_tree *t, const struct watch_folder *parent, const char *name)
 {
-	struct watch_folder *f = t->by_name[hash_name(parent, name)];
+	struct watch_folder *f = t->by_name[watch_tree_hash_name(parent, name)];
 
 	while (f && (f->parent != parent || strcmp(f->name, name) != 0))
 		f = f->same_name;
 	return f;
 }
 
-/* Links a folder into its place; unlink_place removes it. */
-static void link_place(
+/* Links a folder into its place; watch_tree_unlink_place removes it. */
+static void watch_tree_link_place(
 	struct watch_tree *t, struct watch_folder *f, struct watch_folder *parent)
 {
 	struct watch_folder **list = parent ? &parent->child : &t->top;
-	struct watch_folder **chain = &t->by_name[hash_name(parent, f->name)];
+	struct watch_folder **chain = &t->by_name[watch_tree_hash_name(parent, f->name)];
 
 	f->parent = parent;
 	f->same_name = *chain;
@@ -63,9 +63,10 @@ static void link_place(
 	*list = f;
 }
 
-static void unlink_place(struct watch_tree *t, struct watch_folder *f)
+static void watch_tree_unlink_place(struct watch_tree *t, struct watch_folder *f)
 {
-	struct watch_folder **chain = &t->by_name[hash_name(f->parent, f->name)];
+	struct watch_folder **chain =
+		&t->by_name[watch_tree_hash_name(f->parent, f->name)];
 
 	while (*chain != f)
 		chain = &(*chain)->same_name;
@@ -75,9 +76,9 @@ static void unlink_place(struct watch_tree *t, struct watch_folder *f)
 		f->next->at = f->at;
 }
 
-static void link_wd(struct watch_tree *t, struct watch_folder *f)
+static void watch_tree_link_wd(struct watch_tree *t, struct watch_folder *f)
 {
-	struct watch_folder **chain = &t->by_wd[hash_wd(f->wd)];
+	struct watch_folder **chain = &t->by_wd[watch_tree_hash_wd(f->wd)];
 
 	f->same_wd = *chain;
 	*chain = f;
@@ -85,9 +86,9 @@ static void link_wd(struct watch_tree *t, struct watch_folder *f)
 	t->count++;
 }
 
-static void unlink_wd(struct watch_tree *t, struct watch_folder *f)
+static void watch_tree_unlink_wd(struct watch_tree *t, struct watch_folder *f)
 {
-	struct watch_folder **chain = &t->by_wd[hash_wd(f->wd)];
+	struct watch_folder **chain = &t->by_wd[watch_tree_hash_wd(f->wd)];
 
 	while (*chain != f)
 		chain = &(*chain)->same_wd;
@@ -99,20 +100,20 @@ static void unlink_wd(struct watch_tree *t, struct watch_folder *f)
 struct watch_folder *watch_tree_add(
 	struct watch_tree *t, struct watch_folder *parent, const char *name, int wd)
 {
-	struct watch_folder *f = folder_new(name);
+	struct watch_folder *f = watch_folder_new(name);
 
 	if (!f)
 		return NULL;
 	f->wd = wd;
-	link_wd(t, f);
-	link_place(t, f, parent);
+	watch_tree_link_wd(t, f);
+	watch_tree_link_place(t, f, parent);
 	return f;
 }
 
 void watch_tree_drop(struct watch_tree *t, struct watch_folder *f)
 {
-	unlink_place(t, f);
-	unlink_wd(t, f);
+	watch_tree_unlink_place(t, f);
+	watch_tree_unlink_wd(t, f);
 	free(f);
 }
 
@@ -133,14 +134,14 @@ struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *
 	while (f->child) {
 		struct watch_folder *c = f->child;
 
-		unlink_place(t, c);
-		link_place(t, c, moved);
+		watch_tree_unlink_place(t, c);
+		watch_tree_link_place(t, c, moved);
 	}
 	watch_tree_drop(t, f);
 	return moved;
 }
 
-struct watch_folder *watch_tree_leaf(struct watch_folder *f)
+struct watch_folder *watch_tree_find_leaf(struct watch_folder *f)
 {
 	while (f->child)
 		f = f->child;
@@ -157,14 +158,14 @@ struct watch_folder *watch_tree_next(
 	return at == f ? NULL : at->next;
 }
 
-bool watch_tree_holds(const struct watch_folder *f, const struct watch_folder *inner)
+bool watch_tree_contains(const struct watch_folder *f, const struct watch_folder *inner)
 {
 	while (inner && inner != f)
 		inner = inner->parent;
 	return inner;
 }
 
-void watch_tree_path(const struct watch_folder *f, struct buf *out)
+void watch_tree_put_path(const struct watch_folder *f, struct buf *out)
 {
 	size_t n = 0;
 	char *p;
@@ -173,7 +174,7 @@ void watch_tree_path(const struct watch_folder *f, struct buf *out)
 		n += strlen(a->name) + 1;
 	if (!n)
 		return;
-	p = buf_room(out, n);
+	p = buf_reserve(out, n);
 	if (!p)
 		return;
 	buf_commit(out, n - 1);

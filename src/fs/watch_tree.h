@@ -30,8 +30,8 @@ struct watch_tree {
 };
 
 /* The folder of a watch, or of a name in another folder; NULL if there is none. */
-struct watch_folder *watch_tree_wd(const struct watch_tree *t, int wd);
-struct watch_folder *watch_tree_child(
+struct watch_folder *watch_tree_find_wd(const struct watch_tree *t, int wd);
+struct watch_folder *watch_tree_find_child(
 	const struct watch_tree *t, const struct watch_folder *parent, const char *name);
 
 /* Adds an empty folder; its place must be free. NULL: out of memory. */
@@ -46,20 +46,20 @@ struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *
 	struct watch_folder *parent, const char *name) MUST_USE;
 
 /*
- * Removes a folder without children. To remove a tree, remove watch_tree_leaf until it
- * is f.
+ * Removes a folder without children. To remove a tree, remove watch_tree_find_leaf until
+ * it is f.
  */
 void watch_tree_drop(struct watch_tree *t, struct watch_folder *f);
-struct watch_folder *watch_tree_leaf(struct watch_folder *f);
+struct watch_folder *watch_tree_find_leaf(struct watch_folder *f);
 
 /* Iterates over f and all below it, f first, in no order; NULL at the end. */
 struct watch_folder *watch_tree_next(
 	const struct watch_folder *f, struct watch_folder *at);
 
 /* Whether f is inner itself or above it. */
-bool watch_tree_holds(const struct watch_folder *f, const struct watch_folder *inner);
+bool watch_tree_contains(const struct watch_folder *f, const struct watch_folder *inner);
 
 /* Appends the path from the top, without a slash at its ends; nothing for the top. */
-void watch_tree_path(const struct watch_folder *f, struct buf *out);
+void watch_tree_put_path(const struct watch_folder *f, struct buf *out);
 
 #endif

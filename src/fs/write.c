@@ -15,7 +15,7 @@ struct writing {
 };
 
 /* Makes the missing folders above the file. */
-static int make_parents(const struct write_req *q)
+static int file_write_make_parents(const struct write_req *q)
 {
 	char path[FILE_PATH_MAX];
 	struct stat st;
@@ -33,7 +33,7 @@ static int make_parents(const struct write_req *q)
 }
 
 /* Checks the old text and composes the new one. */
-static int compose(struct writing *w, const struct write_req *q)
+static int file_write_compose(struct writing *w, const struct write_req *q)
 {
 	int fd = w->file.old;
 	uint64_t size = (uint64_t)w->file.st.st_size;
@@ -48,21 +48,21 @@ static int compose(struct writing *w, const struct write_req *q)
 	if (q->range.start == 0 && q->range.end == -1 && size > FILE_READ_MAX)
 		return load_find_lines(
 			fd, q->range, UINT64_MAX, size + FILE_READ_MAX, &cut);
-	r = load_part(fd, 0, FILE_READ_MAX + 1, &w->text);
+	r = load_read_part(fd, 0, FILE_READ_MAX + 1, &w->text);
 	old = buf_view(&w->text);
 	if (!r && old.n > FILE_READ_MAX)
 		r = ERR_LIMIT;
-	if (!r && !utf8_valid(old))
+	if (!r && !utf8_is_valid(old))
 		r = ERR_UTF8;
 	if (r)
 		return r;
-	cut = text_splice(old, q->range);
+	cut = text_find_splice(old, q->range);
 	w->parts[0] = str_make(old.p, (size_t)cut.from);
 	w->parts[3] = str_skip(old, (size_t)cut.to);
 	return 0;
 }
 
-static int put(
+static int file_write_put(
 	const struct writing *w, const char *path, enum put_how *how, struct buf *why)
 {
 	struct replace_new to = {
@@ -86,15 +86,16 @@ static int put(
 		buf_fmt(why,
 			"File could not be written: %s: %s. It may hold old and new text "
 			"mixed. %s",
-			path, err_text(r), replace_advice(r));
+			path, err_text(r), replace_get_advice(r));
 	if (!r)
 		*how = done;
 	return r;
 }
 
-static void say(const struct writing *w, const char *path, int err, struct buf *why)
+static void file_write_format_error(
+	const struct writing *w, const char *path, int err, struct buf *why)
 {
-	const char *advice = replace_advice(err);
+	const char *advice = replace_get_advice(err);
 
 	switch (err) {
 	case -ENOENT:
@@ -103,7 +104,7 @@ static void say(const struct writing *w, const char *path, int err, struct buf *
 	case -EISDIR:
 	case ERR_TYPE:
 		buf_fmt(why, "Path is %s: %s. You can only write to files",
-			load_kind(AT_FDCWD, path), path);
+			load_describe_kind(AT_FDCWD, path), path);
 		break;
 	case ERR_UTF8:
 		buf_fmt(why, "File could not be decoded as utf-8: %s", path);
@@ -126,17 +127,17 @@ int file_write(const struct write_req *q, enum put_how *how, struct buf *why)
 		.file = {.dir = -1, .old = -1},
 		.text = BUF_INIT(FILE_READ_MAX + 1),
 	};
-	int r = make_parents(q);
+	int r = file_write_make_parents(q);
 
 	if (!r)
 		r = replace_open(&w.file, q->path);
 	if (!r)
-		r = compose(&w, q);
+		r = file_write_compose(&w, q);
 	if (!r)
-		r = put(&w, q->path->abs, how, why);
+		r = file_write_put(&w, q->path->abs, how, why);
 	/* An error message of put is kept. */
 	if (r && !why->n)
-		say(&w, q->path->abs, r, why);
+		file_write_format_error(&w, q->path->abs, r, why);
 	replace_close(&w.file);
 	buf_free(&w.text);
 	return r;

@@ -17,7 +17,7 @@ struct write_req {
 
 /*
  * Writes content and one LF. An existing file keeps its lines outside of the range (see
- * text_splice) byte for byte, its mode and its owner; it must be UTF-8 throughout. A
+ * text_find_splice) byte for byte, its mode and its owner; it must be UTF-8 throughout. A
  * new file has mode 0664, and missing folders are created. If the path is a symlink,
  * its target is written.
  *

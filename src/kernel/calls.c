@@ -34,7 +34,7 @@ static const struct signature {
 			{"insert_line", false}, {"enable_linting", false}}},
 };
 
-static char first(struct str s)
+static char calls_peek_char(struct str s)
 {
 	return s.n ? s.p[0] : '\0';
 }
@@ -54,7 +54,7 @@ struct reading {
 };
 
 /* Keeps the first error. Parsing continues, because the rest must be acceptable, too. */
-static void complain(
+static void calls_set_error(
 	struct calls *c, struct reading *d, const char *what, struct str name)
 {
 	if (d->step->kind == CALLS_ERROR)
@@ -65,7 +65,7 @@ static void complain(
 		buf_fmt(&c->text, " '%.*s'", STR_ARG(name));
 }
 
-static size_t find_param(const struct signature *of, struct str name)
+static size_t calls_find_param(const struct signature *of, struct str name)
 {
 	size_t i = 0;
 
@@ -75,27 +75,27 @@ static size_t find_param(const struct signature *of, struct str name)
 	return i;
 }
 
-static bool is_param(const struct signature *of, size_t i)
+static bool calls_is_param(const struct signature *of, size_t i)
 {
 	return i < PARAMS_MAX && of->params[i].name;
 }
 
-static int take_arg(struct calls *c, struct reading *d, size_t i, struct str name)
+static int calls_parse_arg(struct calls *c, struct reading *d, size_t i, struct str name)
 {
 	size_t from = c->values.n;
-	bool good = is_param(d->of, i);
-	int r = literal_take_value(
+	bool good = calls_is_param(d->of, i);
+	int r = literal_parse_value(
 		&c->rest, good && d->of->params[i].number, &c->piece, &c->values);
 
 	if (r)
 		return r;
 	if (!good)
-		complain(c, d,
+		calls_set_error(c, d,
 			name.n ? "got an unexpected keyword argument"
 			       : "was given too many positional arguments",
 			name);
 	else if (d->args[i].given)
-		complain(c, d, "got multiple values for argument", name);
+		calls_set_error(c, d, "got multiple values for argument", name);
 	if (!good)
 		return 0;
 	d->args[i].given = true;
@@ -105,22 +105,22 @@ static int take_arg(struct calls *c, struct reading *d, size_t i, struct str nam
 }
 
 /* Parses **{'name': value, ...}. */
-static int take_dict(struct calls *c, struct reading *d)
+static int calls_parse_dict(struct calls *c, struct reading *d)
 {
 	struct buf key = BUF_INIT(CALLS_NAME_MAX);
-	int r = literal_take(&c->rest, '{') ? 0 : ERR_SYNTAX;
+	int r = literal_accept(&c->rest, '{') ? 0 : ERR_SYNTAX;
 
-	while (!r && !literal_take(&c->rest, '}')) {
+	while (!r && !literal_accept(&c->rest, '}')) {
 		literal_skip_space(&c->rest);
-		r = literal_is_string(c->rest) ? literal_take_string(&c->rest, &key)
+		r = literal_is_string(c->rest) ? literal_parse_string(&c->rest, &key)
 					       : ERR_SYNTAX;
 		if (!r)
-			r = literal_take(&c->rest, ':') ? 0 : ERR_SYNTAX;
+			r = literal_accept(&c->rest, ':') ? 0 : ERR_SYNTAX;
 		if (!r)
-			r = take_arg(
-				c, d, find_param(d->of, buf_view(&key)), buf_view(&key));
-		if (!r && !literal_take(&c->rest, ',') &&
-			(literal_skip_space(&c->rest), first(c->rest) != '}'))
+			r = calls_parse_arg(c, d, calls_find_param(d->of, buf_view(&key)),
+				buf_view(&key));
+		if (!r && !literal_accept(&c->rest, ',') &&
+			(literal_skip_space(&c->rest), calls_peek_char(c->rest) != '}'))
 			r = ERR_SYNTAX;
 	}
 	buf_free(&key);
@@ -128,7 +128,7 @@ static int take_dict(struct calls *c, struct reading *d)
 }
 
 /* Parses name=value, **{...}, or a value alone. */
-static int take_next(struct calls *c, struct reading *d)
+static int calls_parse_next_arg(struct calls *c, struct reading *d)
 {
 	struct str at, name;
 
@@ -136,22 +136,23 @@ static int take_next(struct calls *c, struct reading *d)
 	if (str_starts(c->rest, STR("**"))) {
 		c->rest = str_skip(c->rest, 2);
 		d->named = true;
-		return take_dict(c, d);
+		return calls_parse_dict(c, d);
 	}
 	at = c->rest;
-	name = literal_take_name(&at, '\0');
-	if (name.n && literal_take(&at, '=') && first(at) != '=') {
+	name = literal_parse_name(&at, '\0');
+	if (name.n && literal_accept(&at, '=') && calls_peek_char(at) != '=') {
 		c->rest = at;
 		d->named = true;
-		return take_arg(c, d, find_param(d->of, name), name);
+		return calls_parse_arg(c, d, calls_find_param(d->of, name), name);
 	}
 	if (d->named)
 		return ERR_SYNTAX;
-	at = is_param(d->of, d->next) ? str_c(d->of->params[d->next].name) : STR("");
-	return take_arg(c, d, d->next++, at);
+	at = calls_is_param(d->of, d->next) ? str_c(d->of->params[d->next].name)
+					    : STR("");
+	return calls_parse_arg(c, d, d->next++, at);
 }
 
-static void put_args(struct calls *c, const struct reading *d)
+static void calls_put_args(struct calls *c, const struct reading *d)
 {
 	struct jw w;
 
@@ -167,32 +168,33 @@ static void put_args(struct calls *c, const struct reading *d)
 }
 
 /* Parses the rest of a call after its name. */
-static int take_call(struct calls *c, const struct signature *of, struct calls_step *step)
+static int calls_parse_call(
+	struct calls *c, const struct signature *of, struct calls_step *step)
 {
 	struct reading d = {.of = of, .step = step};
 	int r = 0;
 
-	if (!literal_take(&c->rest, '('))
+	if (!literal_accept(&c->rest, '('))
 		return ERR_SYNTAX;
 	step->kind = CALLS_SKILL;
 	step->skill = of->name;
 	buf_reset(&c->values);
-	while (!r && !literal_take(&c->rest, ')')) {
-		r = take_next(c, &d);
-		if (!r && !literal_take(&c->rest, ',') &&
-			(literal_skip_space(&c->rest), first(c->rest) != ')'))
+	while (!r && !literal_accept(&c->rest, ')')) {
+		r = calls_parse_next_arg(c, &d);
+		if (!r && !literal_accept(&c->rest, ',') &&
+			(literal_skip_space(&c->rest), calls_peek_char(c->rest) != ')'))
 			r = ERR_SYNTAX;
 	}
 	for (size_t i = 0; !r && i < of->needed; i++)
 		if (!d.args[i].given)
-			complain(c, &d, "missing a required argument:",
+			calls_set_error(c, &d, "missing a required argument:",
 				str_c(of->params[i].name));
 	if (!r && step->kind == CALLS_SKILL)
-		put_args(c, &d);
+		calls_put_args(c, &d);
 	return r;
 }
 
-static const struct signature *find_skill(struct str name)
+static const struct signature *calls_find_skill(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(signatures); i++)
 		if (str_eq(name, str_c(signatures[i].name)))
@@ -201,31 +203,33 @@ static const struct signature *find_skill(struct str name)
 }
 
 /* Parses print(CALL), print("text") or print(). */
-static int take_print(struct calls *c, struct calls_step *step)
+static int calls_parse_print(struct calls *c, struct calls_step *step)
 {
 	const struct signature *of;
 	int r;
 
-	if (!literal_take(&c->rest, '('))
+	if (!literal_accept(&c->rest, '('))
 		return ERR_SYNTAX;
 	literal_skip_space(&c->rest);
-	if (literal_is_string(c->rest) || first(c->rest) == ')') {
+	if (literal_is_string(c->rest) || calls_peek_char(c->rest) == ')') {
 		step->kind = CALLS_PRINT;
-		r = first(c->rest) == ')' ? 0 : literal_take_string(&c->rest, &c->text);
+		r = calls_peek_char(c->rest) == ')'
+			? 0
+			: literal_parse_string(&c->rest, &c->text);
 		buf_putc(&c->text, '\n');
 	} else {
-		of = find_skill(literal_take_name(&c->rest, '\0'));
-		r = of ? take_call(c, of, step) : ERR_SYNTAX;
+		of = calls_find_skill(literal_parse_name(&c->rest, '\0'));
+		r = of ? calls_parse_call(c, of, step) : ERR_SYNTAX;
 		step->show = of && of->returns ? CALLS_TEXT : CALLS_TEXT_NONE;
 	}
-	literal_take(&c->rest, ',');
-	return r ? r : literal_take(&c->rest, ')') ? 0 : ERR_SYNTAX;
+	literal_accept(&c->rest, ',');
+	return r ? r : literal_accept(&c->rest, ')') ? 0 : ERR_SYNTAX;
 }
 
 /* --- Lines ------------------------------------------------------------------------ */
 
 /* Whether a module of that name holds the skills; other modules may do anything. */
-static bool is_module(struct str name)
+static bool calls_is_module(struct str name)
 {
 	static const struct str part = STR(".agent_skills");
 
@@ -237,63 +241,63 @@ static bool is_module(struct str name)
 }
 
 /* Parses from MODULE import *, or names of skills instead of *. */
-static int take_import(struct calls *c)
+static int calls_parse_import(struct calls *c)
 {
 	struct str *s = &c->rest;
 	struct str word;
 
 	literal_skip_blanks(s);
-	if (!is_module(literal_take_name(s, '.')))
+	if (!calls_is_module(literal_parse_name(s, '.')))
 		return ERR_SYNTAX;
 	literal_skip_blanks(s);
-	word = literal_take_name(s, '\0');
+	word = literal_parse_name(s, '\0');
 	literal_skip_blanks(s);
 	if (!str_eq(word, STR("import")))
 		return ERR_SYNTAX;
-	if (first(*s) == '*') {
+	if (calls_peek_char(*s) == '*') {
 		*s = str_skip(*s, 1);
 		return 0;
 	}
 	for (;;) {
 		literal_skip_blanks(s);
-		if (!find_skill(literal_take_name(s, '\0')))
+		if (!calls_find_skill(literal_parse_name(s, '\0')))
 			return ERR_SYNTAX;
 		literal_skip_blanks(s);
-		if (first(*s) != ',')
+		if (calls_peek_char(*s) != ',')
 			return 0;
 		*s = str_skip(*s, 1);
 	}
 }
 
 /* Parses the end of a statement: the end of its line or a semicolon. */
-static int take_end(struct calls *c, bool *muted)
+static int calls_parse_end(struct calls *c, bool *muted)
 {
 	literal_skip_blanks(&c->rest);
-	*muted = first(c->rest) == ';';
+	*muted = calls_peek_char(c->rest) == ';';
 	if (*muted)
 		c->rest = str_skip(c->rest, 1);
 	literal_skip_blanks(&c->rest);
 	literal_skip_comment(&c->rest);
-	return *muted || !c->rest.n || first(c->rest) == '\n' ? 0 : ERR_SYNTAX;
+	return *muted || !c->rest.n || calls_peek_char(c->rest) == '\n' ? 0 : ERR_SYNTAX;
 }
 
-static int take_step(struct calls *c, struct calls_step *step)
+static int calls_parse_step(struct calls *c, struct calls_step *step)
 {
-	struct str name = literal_take_name(&c->rest, '\0');
-	const struct signature *of = find_skill(name);
+	struct str name = literal_parse_name(&c->rest, '\0');
+	const struct signature *of = calls_find_skill(name);
 	struct str ahead;
 	bool muted;
 	int r;
 
 	literal_skip_blanks(&c->rest);
 	if (str_eq(name, STR("from")))
-		r = take_import(c);
+		r = calls_parse_import(c);
 	else if (str_eq(name, STR("print")))
-		r = take_print(c, step);
+		r = calls_parse_print(c, step);
 	else
-		r = of ? take_call(c, of, step) : ERR_SYNTAX;
+		r = of ? calls_parse_call(c, of, step) : ERR_SYNTAX;
 	if (!r)
-		r = take_end(c, &muted);
+		r = calls_parse_end(c, &muted);
 	if (r)
 		return r;
 	ahead = c->rest;
@@ -334,7 +338,7 @@ int calls_next(struct calls *c, struct calls_step *step)
 		line.n = (size_t)(c->rest.p - line.p);
 		if (str_ends(line, STR(" ")) || str_ends(line, STR("\t")))
 			return ERR_SYNTAX;
-		r = take_step(c, step);
+		r = calls_parse_step(c, step);
 	} while (!r && step->kind == CALLS_PRINT && !c->text.n);
 	step->text = buf_view(&c->text);
 	return r;

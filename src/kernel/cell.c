@@ -30,7 +30,7 @@ void cell_reset(struct cell *c)
 }
 
 /* Drops all but the last max bytes of the tail. */
-static void keep_last(struct cell *c, size_t max)
+static void cell_trim_tail(struct cell *c, size_t max)
 {
 	size_t over = c->tail.n > max ? c->tail.n - max : 0;
 
@@ -38,12 +38,12 @@ static void keep_last(struct cell *c, size_t max)
 	buf_consume(&c->tail, over);
 }
 
-void cell_text(struct cell *c, struct str text)
+void cell_put_text(struct cell *c, struct str text)
 {
 	size_t room = CELL_HEAD_MAX - c->head.n;
 	struct str first = str_make(text.p, text.n < room ? text.n : room);
 
-	c->any = true;
+	c->has_text = true;
 	buf_str(&c->head, first);
 	text = str_skip(text, first.n);
 	while (text.n && !c->tail.err) {
@@ -52,13 +52,13 @@ void cell_text(struct cell *c, struct str text)
 		if (part.n > CELL_TAIL_MAX)
 			part.n = CELL_TAIL_MAX;
 		if (c->tail.n + part.n > 2 * CELL_TAIL_MAX)
-			keep_last(c, CELL_TAIL_MAX);
+			cell_trim_tail(c, CELL_TAIL_MAX);
 		buf_str(&c->tail, part);
 		text = str_skip(text, part.n);
 	}
 }
 
-void cell_image(struct cell *c, struct str base64)
+void cell_put_image(struct cell *c, struct str base64)
 {
 	static const char words[] = "\n[An image of %zu bytes was left out: "
 				    "there are too many.]\n";
@@ -73,7 +73,7 @@ void cell_image(struct cell *c, struct str base64)
 	 */
 	if (base64.n + 64 > CELL_IMAGES_MAX - c->images.n) {
 		buf_fmt(&note, words, base64.n);
-		cell_text(c, buf_view(&note));
+		cell_put_text(c, buf_view(&note));
 		buf_free(&note);
 		return;
 	}
@@ -87,7 +87,7 @@ void cell_image(struct cell *c, struct str base64)
 }
 
 /* The length of the colour sequence at the front of s, 0 if there is none. */
-static size_t colour_length(struct str s)
+static size_t cell_colour_length(struct str s)
 {
 	size_t at = 2;
 
@@ -109,7 +109,7 @@ static size_t colour_length(struct str s)
 }
 
 /* Removes ESC [ n (;n){0,2} m in place. */
-static void strip_colours(struct buf *text)
+static void cell_strip_colours(struct buf *text)
 {
 	struct str rest = buf_view(text);
 	char *to = text->p;
@@ -124,7 +124,7 @@ static void strip_colours(struct buf *text)
 		rest = str_skip(rest, plain);
 		if (!rest.n)
 			break;
-		skip = colour_length(rest);
+		skip = cell_colour_length(rest);
 		if (!skip)
 			*to++ = *rest.p;
 		rest = str_skip(rest, skip ? skip : 1);
@@ -132,7 +132,7 @@ static void strip_colours(struct buf *text)
 	text->n = text->n ? (size_t)(to - text->p) : 0;
 }
 
-static bool is_blank(uint32_t c)
+static bool cell_is_blank(uint32_t c)
 {
 	return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xa0 ||
 		c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
@@ -150,21 +150,21 @@ struct str cell_rstrip(struct str s)
 			from--;
 		last = str_skip(s, from);
 		c = utf8_next(&last);
-		if (last.n || !is_blank(c))
+		if (last.n || !cell_is_blank(c))
 			break;
 		s.n = from;
 	}
 	return s;
 }
 
-int cell_content(const struct cell *c, struct buf *out)
+int cell_write_content(const struct cell *c, struct buf *out)
 {
 	struct str text;
 	struct buf all = BUF_INIT(CELL_HEAD_MAX + 2 * CELL_TAIL_MAX + 256);
 	struct str tail = buf_view(&c->tail);
 	uint64_t left_out = c->left_out;
 
-	if (!c->any) {
+	if (!c->has_text) {
 		buf_puts(out, "[Code executed successfully with no output]");
 		return out->err;
 	}
@@ -177,7 +177,7 @@ int cell_content(const struct cell *c, struct buf *out)
 		buf_fmt(&all, "\n[... %llu bytes of output were left out here ...]\n",
 			(unsigned long long)left_out);
 	buf_str(&all, tail);
-	strip_colours(&all);
+	cell_strip_colours(&all);
 	text = cell_rstrip(buf_view(&all));
 	buf_str(out, text);
 	if (c->head.err || c->tail.err || all.err)

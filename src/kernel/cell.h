@@ -14,7 +14,7 @@ struct cell {
 	uint64_t left_out; /* omitted bytes between the two */
 	struct buf images; /* each a JSON string, with commas between */
 	struct rich rich;  /* output of other MIME types */
-	bool any;          /* a text has come, even if empty */
+	bool has_text;     /* a text has come, even if empty */
 };
 
 void cell_init(struct cell *c);
@@ -23,15 +23,15 @@ void cell_free(struct cell *c);
 void cell_reset(struct cell *c);
 
 /* Appends a piece of a stream, a text/plain or a traceback. */
-void cell_text(struct cell *c, struct str text);
+void cell_put_text(struct cell *c, struct str text);
 /* Adds an image/png as base64; blanks at its end are removed. */
-void cell_image(struct cell *c, struct str base64);
+void cell_put_image(struct cell *c, struct str base64);
 
 /*
  * Appends the content: the text without colours and without blanks at its end, or the
  * contract's text for a cell without output. -ENOMEM.
  */
-int cell_content(const struct cell *c, struct buf *out) MUST_USE;
+int cell_write_content(const struct cell *c, struct buf *out) MUST_USE;
 bool cell_has_images(const struct cell *c);
 /* Writes the value of image_urls: the list of images. */
 void cell_write_images(const struct cell *c, struct jw *w);

@@ -1,17 +1,17 @@
 #include "kernel/cell_message.h"
 
-static void put_data(struct cell *cell, struct json_val data, struct arena *a)
+static void cell_put_data(struct cell *cell, struct json_val data, struct arena *a)
 {
 	struct str s;
 
 	if (json_str(json_get(data, "text/plain"), a, &s) == 0)
-		cell_text(cell, s);
+		cell_put_text(cell, s);
 	if (json_str(json_get(data, "image/png"), a, &s) == 0)
-		cell_image(cell, s);
+		cell_put_image(cell, s);
 	rich_put(&cell->rich, data, NULL);
 }
 
-static void put_error(struct cell *cell, const struct jmsg *m, struct arena *a)
+static void cell_put_error(struct cell *cell, const struct jmsg *m, struct arena *a)
 {
 	struct json_val line;
 	bool any = false;
@@ -20,20 +20,20 @@ static void put_error(struct cell *cell, const struct jmsg *m, struct arena *a)
 
 	while (json_next(m->error.traceback, &it, NULL, &line)) {
 		if (any)
-			cell_text(cell, STR("\n"));
+			cell_put_text(cell, STR("\n"));
 		if (json_str(line, a, &s) == 0)
-			cell_text(cell, s);
+			cell_put_text(cell, s);
 		any = true;
 	}
 	if (any)
 		return;
-	cell_text(cell, m->error.name);
-	cell_text(cell, STR(": "));
-	cell_text(cell, m->error.value);
+	cell_put_text(cell, m->error.name);
+	cell_put_text(cell, STR(": "));
+	cell_put_text(cell, m->error.value);
 }
 
 /* Adds pages for a pager, for example from "obj?". */
-static void put_payload(struct cell *cell, struct json_val payload, struct arena *a)
+static void cell_put_payload(struct cell *cell, struct json_val payload, struct arena *a)
 {
 	struct json_val one;
 	struct str s;
@@ -44,24 +44,24 @@ static void put_payload(struct cell *cell, struct json_val payload, struct arena
 			str_eq(s, STR("page")) &&
 			json_str(json_get(json_get(one, "data"), "text/plain"), a, &s) ==
 				0)
-			cell_text(cell, s);
+			cell_put_text(cell, s);
 }
 
-void cell_message(struct cell *c, const struct jmsg *m, struct arena *a)
+void cell_put_message(struct cell *c, const struct jmsg *m, struct arena *a)
 {
 	switch (m->type) {
 	case JMSG_STREAM:
-		cell_text(c, m->stream.text);
+		cell_put_text(c, m->stream.text);
 		break;
 	case JMSG_EXECUTE_RESULT:
 	case JMSG_DISPLAY_DATA:
-		put_data(c, m->data, a);
+		cell_put_data(c, m->data, a);
 		break;
 	case JMSG_ERROR:
-		put_error(c, m, a);
+		cell_put_error(c, m, a);
 		break;
 	case JMSG_EXECUTE_REPLY:
-		put_payload(c, m->reply.payload, a);
+		cell_put_payload(c, m->reply.payload, a);
 		break;
 	default:
 		break;

@@ -10,6 +10,6 @@
  * pages of a reply. Other messages have no effect. The decoded texts are allocated in
  * the arena.
  */
-void cell_message(struct cell *c, const struct jmsg *m, struct arena *a);
+void cell_put_message(struct cell *c, const struct jmsg *m, struct arena *a);
 
 #endif

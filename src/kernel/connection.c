@@ -28,7 +28,7 @@ static const char *const port_names[] = {
  * Chooses free ports. If another process takes one before the kernel does, the kernel
  * ends, and the next start chooses others.
  */
-static int choose_ports(struct connection *c)
+static int connection_choose_ports(struct connection *c)
 {
 	int fds[CONNECTION_PORTS], r = 0;
 
@@ -49,7 +49,7 @@ static int choose_ports(struct connection *c)
 	return r;
 }
 
-static int make_key(struct connection *c)
+static int connection_generate_key(struct connection *c)
 {
 	uint8_t key[SHA256_LEN];
 	int r = random_bytes(key, sizeof(key));
@@ -59,7 +59,7 @@ static int make_key(struct connection *c)
 	return r;
 }
 
-static int make_folder(struct connection *c, const char *tmp)
+static int connection_create_folder(struct connection *c, const char *tmp)
 {
 	uint8_t name[8];
 	char hex[2 * sizeof(name) + 1];
@@ -85,7 +85,8 @@ static int make_folder(struct connection *c, const char *tmp)
 	return r;
 }
 
-static void write_json(const struct connection *c, const char *kernel, struct buf *out)
+static void connection_write_json(
+	const struct connection *c, const char *kernel, struct buf *out)
 {
 	struct jw w;
 
@@ -118,13 +119,13 @@ static void write_json(const struct connection *c, const char *kernel, struct bu
 	jw_end(&w);
 }
 
-static int write_file(
+static int connection_write_file(
 	const struct connection *c, const struct spawn_user *owner, const char *kernel)
 {
 	struct buf b = BUF_INIT(KERNEL_FILE_MAX);
 	int fd, r;
 
-	write_json(c, kernel, &b);
+	connection_write_json(c, kernel, &b);
 	if (b.err)
 		return b.err;
 	fd = fd_openat(c->dir, file_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -145,15 +146,15 @@ int connection_make(struct connection *c, const char *tmp, bool by_ipc,
 	int r;
 
 	*c = (struct connection){.dir = -1, .by_ipc = by_ipc};
-	r = make_key(c);
+	r = connection_generate_key(c);
 	for (int i = 0; by_ipc && i < CONNECTION_PORTS; i++)
 		c->ports[i] = (uint16_t)(i + 1);
 	if (!r && !by_ipc)
-		r = choose_ports(c);
-	r = r ? r : make_folder(c, tmp);
+		r = connection_choose_ports(c);
+	r = r ? r : connection_create_folder(c, tmp);
 	if (r)
 		return r;
-	r = write_file(c, owner, kernel);
+	r = connection_write_file(c, owner, kernel);
 	if (r)
 		connection_remove(c);
 	return r;

@@ -41,8 +41,8 @@ int connection_make(struct connection *c, const char *tmp, bool by_ipc,
 	const struct spawn_user *owner, const char *kernel) MUST_USE;
 
 /*
- * Starts to connect: returns an fd, for which fd_connected gives the result once it has
- * POLLOUT; -ENOENT or -ECONNREFUSED if the kernel does not listen yet; -errno.
+ * Starts to connect: returns an fd, for which fd_connect_result gives the result once it
+ * has POLLOUT; -ENOENT or -ECONNREFUSED if the kernel does not listen yet; -errno.
  */
 int connection_open(const struct connection *c, enum connection_channel ch) MUST_USE;
 

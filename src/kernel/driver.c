@@ -39,12 +39,12 @@ static const char boot[] =
 	"exec(compile(read(int.from_bytes(read(4),'little')),'<driver>','exec'),"
 	"{'__name__':'_od_driver'})\n";
 
-static void next_python(struct driver *d);
-static void give_up(struct driver *d);
-static void nudge(struct runner *r);
-static void restart(struct timer *t);
-static void no_answer(struct timer *t);
-static void harder(struct timer *t);
+static void driver_launch_next(struct driver *d);
+static void driver_abandon_start(struct driver *d);
+static void driver_send_sigint(struct runner *r);
+static void driver_on_pause_end(struct timer *t);
+static void driver_on_start_timeout(struct timer *t);
+static void driver_escalate_interrupt(struct timer *t);
 
 static struct driver *driver_of(struct runner *r)
 {
@@ -60,10 +60,10 @@ void driver_enter(struct driver *d, enum runner_state to)
 		[RUNNER_PAUSED] = 0,
 	};
 	timer_fn *const late[] = {
-		[RUNNER_STARTING] = no_answer,
-		[RUNNER_LOADING] = no_answer,
-		[RUNNER_STOPPING] = harder,
-		[RUNNER_PAUSED] = restart,
+		[RUNNER_STARTING] = driver_on_start_timeout,
+		[RUNNER_LOADING] = driver_on_start_timeout,
+		[RUNNER_STOPPING] = driver_escalate_interrupt,
+		[RUNNER_PAUSED] = driver_on_pause_end,
 	};
 	uint64_t ms;
 
@@ -75,16 +75,16 @@ void driver_enter(struct driver *d, enum runner_state to)
 	if (timer_set(d->loop, &d->timer, ms, late[to]) == 0)
 		return;
 	/* Without memory for the timer, the timeout is taken to be over. */
-	snprintf(d->trouble, sizeof(d->trouble), "out of memory");
+	snprintf(d->last_error, sizeof(d->last_error), "out of memory");
 	if (to == RUNNER_PAUSED)
-		give_up(d);
+		driver_abandon_start(d);
 	else
 		driver_kill(d);
 }
 
 /* --- End of the process ---------------------------------------------------------- */
 
-static void close_all(struct driver *d)
+static void driver_close_io(struct driver *d)
 {
 	loop_close(d->loop, &d->pipe);
 	loop_close(d->loop, &d->channel);
@@ -102,23 +102,24 @@ void driver_kill(struct driver *d)
 	tree_kill_now(d->runner.pid);
 }
 
-static void no_answer(struct timer *t)
+static void driver_on_start_timeout(struct timer *t)
 {
 	struct driver *d = container_of(t, struct driver, timer);
 
-	snprintf(d->trouble, sizeof(d->trouble), "%s does not get ready",
+	snprintf(d->last_error, sizeof(d->last_error), "%s does not get ready",
 		d->pythons[d->python_at]);
 	driver_kill(d);
 }
 
 /* Sends a second SIGINT, then kills the process. */
-static void harder(struct timer *t)
+static void driver_escalate_interrupt(struct timer *t)
 {
 	struct driver *d = container_of(t, struct driver, timer);
 
 	if (d->interrupts++ == 1) {
-		nudge(&d->runner);
-		if (timer_set(d->loop, &d->timer, RUNNER_KILL_MS, harder) == 0)
+		driver_send_sigint(&d->runner);
+		if (timer_set(d->loop, &d->timer, RUNNER_KILL_MS,
+			    driver_escalate_interrupt) == 0)
 			return;
 	}
 	log_info("kernel: a cell cannot be interrupted, the kernel is killed");
@@ -127,12 +128,12 @@ static void harder(struct timer *t)
 
 /* --- Starting -------------------------------------------------------------------- */
 
-static void give_up(struct driver *d)
+static void driver_abandon_start(struct driver *d)
 {
 	char why[2 * DRIVER_WORDS];
 
 	snprintf(why, sizeof(why), "no Python interpreter (3.6 or newer) was found%s%s",
-		d->trouble[0] ? ": " : "", d->trouble);
+		d->last_error[0] ? ": " : "", d->last_error);
 	arena_reset(&d->search);
 	timer_cancel(d->loop, &d->timer);
 	runner_enter(&d->runner, RUNNER_NONE);
@@ -143,21 +144,21 @@ static void give_up(struct driver *d)
  * Handles an end before the driver was ready: if IPython was being loaded, the
  * interpreter is tried without it; otherwise the next one is tried.
  */
-static void start_failed(struct driver *d)
+static void driver_retry_start(struct driver *d)
 {
-	if (d->runner.state == RUNNER_LOADING && !d->plain) {
-		d->plain = true;
+	if (d->runner.state == RUNNER_LOADING && !d->without_ipython) {
+		d->without_ipython = true;
 	} else {
-		d->plain = false;
+		d->without_ipython = false;
 		d->python_at++;
 	}
-	next_python(d);
+	driver_launch_next(d);
 }
 
-static void child_ended(struct child *c, int status)
+static void driver_on_exit(struct child *c, int status)
 {
 	struct driver *d = container_of(c, struct driver, child);
-	int err = spawn_outcome(&d->report);
+	int err = spawn_read_outcome(&d->report);
 	bool busy;
 
 	/* The rest of the process group is killed: its output has no reader any more. */
@@ -168,26 +169,26 @@ static void child_ended(struct child *c, int status)
 		r = driver_read(d);
 	driver_drain(d, DRIVER_PIPE);
 	busy = d->runner.state == RUNNER_BUSY;
-	close_all(d);
+	driver_close_io(d);
 	d->runner.pid = 0;
 	d->dying = false;
 	if (d->runner.state == RUNNER_STARTING || d->runner.state == RUNNER_LOADING) {
-		if (!d->trouble[0] && err < 0)
-			snprintf(d->trouble, sizeof(d->trouble), "%s: %s: %s",
+		if (!d->last_error[0] && err < 0)
+			snprintf(d->last_error, sizeof(d->last_error), "%s: %s: %s",
 				d->pythons[d->python_at], d->report.step, err_text(err));
-		else if (!d->trouble[0])
-			snprintf(d->trouble, sizeof(d->trouble), "%s ended at its start",
-				d->pythons[d->python_at]);
-		start_failed(d);
+		else if (!d->last_error[0])
+			snprintf(d->last_error, sizeof(d->last_error),
+				"%s ended at its start", d->pythons[d->python_at]);
+		driver_retry_start(d);
 		return;
 	}
 	log_warn("kernel: it has ended (status %d), another is started", status);
-	runner_rest(&d->runner);
+	runner_set_pause(&d->runner);
 	d->runner.ops->died(d->runner.arg, status, busy);
 	driver_enter(d, RUNNER_PAUSED);
 }
 
-static int spawn_python(struct driver *d, const char *path, int out, int channel)
+static int driver_spawn_python(struct driver *d, const char *path, int out, int channel)
 {
 	const char *argv[] = {path, "-u", "-c", boot, NULL};
 	struct spawn sp = {
@@ -198,7 +199,7 @@ static int spawn_python(struct driver *d, const char *path, int out, int channel
 		.tty = -1,
 		.fds = {-1, out, out},
 		.channel = channel,
-		.dies_with_us = true,
+		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = d->user,
 	};
@@ -208,12 +209,12 @@ static int spawn_python(struct driver *d, const char *path, int out, int channel
 	if (r == 0) {
 		d->runner.starts++;
 		d->runner.pid = pid;
-		children_watch(&d->child, pid, child_ended);
+		children_watch(&d->child, pid, driver_on_exit);
 	}
 	return r;
 }
 
-static int launch(struct driver *d, const char *path)
+static int driver_launch(struct driver *d, const char *path)
 {
 	int out[2] = {-1, -1}, pair[2] = {-1, -1};
 	int r = fd_pipe(out);
@@ -230,49 +231,49 @@ static int launch(struct driver *d, const char *path)
 	if (r == 0) {
 		pair[0] = -1;
 		driver_frames_init(&d->frames);
-		r = spawn_python(d, path, out[1], pair[1]);
+		r = driver_spawn_python(d, path, out[1], pair[1]);
 	}
 	for (int i = 0; i < 2; i++) {
 		fd_close(&out[i]);
 		fd_close(&pair[i]);
 	}
 	if (r < 0)
-		close_all(d);
+		driver_close_io(d);
 	return r;
 }
 
-static void next_python(struct driver *d)
+static void driver_launch_next(struct driver *d)
 {
 	for (; d->python_at < d->pythons_n; d->python_at++) {
-		int r = launch(d, d->pythons[d->python_at]);
+		int r = driver_launch(d, d->pythons[d->python_at]);
 
 		if (r == 0) {
 			driver_enter(d, RUNNER_STARTING);
 			return;
 		}
-		snprintf(d->trouble, sizeof(d->trouble), "%s: %s",
+		snprintf(d->last_error, sizeof(d->last_error), "%s: %s",
 			d->pythons[d->python_at], err_text(r));
 	}
-	give_up(d);
+	driver_abandon_start(d);
 }
 
 /* Searches for interpreters at each start, as they may come and go. */
-static void search(struct driver *d)
+static void driver_start_search(struct driver *d)
 {
 	arena_reset(&d->search);
 	d->pythons_n = python_list(d->env, &d->search, d->pythons);
 	d->python_at = 0;
-	d->plain = false;
-	d->trouble[0] = '\0';
-	next_python(d);
+	d->without_ipython = false;
+	d->last_error[0] = '\0';
+	driver_launch_next(d);
 }
 
-static void restart(struct timer *t)
+static void driver_on_pause_end(struct timer *t)
 {
-	search(container_of(t, struct driver, timer));
+	driver_start_search(container_of(t, struct driver, timer));
 }
 
-static void start(struct runner *r, struct str cwd)
+static void driver_start(struct runner *r, struct str cwd)
 {
 	struct driver *d = driver_of(r);
 
@@ -284,7 +285,7 @@ static void start(struct runner *r, struct str cwd)
 
 /* --- Cells ------------------------------------------------------------------------ */
 
-static int execute(struct runner *runner, struct str code, struct str cwd)
+static int driver_execute(struct runner *runner, struct str code, struct str cwd)
 {
 	struct driver *d = driver_of(runner);
 	size_t before = d->out.n;
@@ -314,30 +315,30 @@ static int execute(struct runner *runner, struct str code, struct str cwd)
 }
 
 /* A stopped process handles SIGINT only after SIGCONT. */
-static void nudge(struct runner *r)
+static void driver_send_sigint(struct runner *r)
 {
 	kill(-r->pid, SIGINT);
 	kill(-r->pid, SIGCONT);
 }
 
-static void interrupt(struct runner *r)
+static void driver_interrupt(struct runner *r)
 {
 	struct driver *d = driver_of(r);
 
 	driver_enter(d, RUNNER_STOPPING);
 	cell_reset(&r->cell);
 	d->interrupts = 1;
-	nudge(r);
+	driver_send_sigint(r);
 }
 
-static void stop(struct runner *r)
+static void driver_stop_process(struct runner *r)
 {
 	driver_kill(driver_of(r));
 }
 
 /* --- The object ------------------------------------------------------------------- */
 
-static int make_env(struct driver *d, const char *const *env)
+static int driver_make_env(struct driver *d, const char *const *env)
 {
 	static const char *const more[] = {
 		"PYTHONIOENCODING=utf-8:replace", "PYTHONUNBUFFERED=1", "MPLBACKEND=Agg"};
@@ -355,7 +356,7 @@ static int make_env(struct driver *d, const char *const *env)
 	return 0;
 }
 
-static void info(const struct runner *r, struct jw *w)
+static void driver_write_info(const struct runner *r, struct jw *w)
 {
 	const struct driver *d = container_of(r, struct driver, runner);
 
@@ -365,13 +366,13 @@ static void info(const struct runner *r, struct jw *w)
 	jw_cstr(w, d->version);
 	jw_key(w, "mode");
 	jw_cstr(w, d->mode);
-	if (!d->why[0])
+	if (!d->plain_reason[0])
 		return;
 	jw_key(w, "plain_because");
-	jw_cstr(w, d->why);
+	jw_cstr(w, d->plain_reason);
 }
 
-static void del(struct runner *r)
+static void driver_del(struct runner *r)
 {
 	struct driver *d = driver_of(r);
 
@@ -379,7 +380,7 @@ static void del(struct runner *r)
 	if (r->pid)
 		tree_kill_now(r->pid);
 	timer_cancel(d->loop, &d->timer);
-	close_all(d);
+	driver_close_io(d);
 	cell_free(&r->cell);
 	arena_reset(&d->search);
 	arena_reset(&d->env_memory);
@@ -387,13 +388,13 @@ static void del(struct runner *r)
 }
 
 static const struct runner_kind kind = {
-	.start = start,
-	.execute = execute,
-	.interrupt = interrupt,
-	.nudge = nudge,
-	.stop = stop,
-	.info = info,
-	.del = del,
+	.start = driver_start,
+	.execute = driver_execute,
+	.interrupt = driver_interrupt,
+	.send_interrupt = driver_send_sigint,
+	.stop = driver_stop_process,
+	.info = driver_write_info,
+	.del = driver_del,
 };
 
 struct runner *driver_new(struct loop *l, const char *const *env,
@@ -414,11 +415,11 @@ struct runner *driver_new(struct loop *l, const char *const *env,
 		.out = BUF_INIT(DRIVER_OUT_MAX),
 	};
 	runner_init(&d->runner, &kind, ops, arg);
-	arena_init(&d->env_memory, WHO_MEMORY_MAX);
-	arena_init(&d->search, WHO_MEMORY_MAX);
+	arena_init(&d->env_memory, IDENTITY_MEMORY_MAX);
+	arena_init(&d->search, IDENTITY_MEMORY_MAX);
 	arena_init(&d->json, DRIVER_JSON_MAX);
-	if (make_env(d, env) == 0)
+	if (driver_make_env(d, env) == 0)
 		return &d->runner;
-	del(&d->runner);
+	driver_del(&d->runner);
 	return NULL;
 }

@@ -14,7 +14,7 @@ void driver_frames_free(struct driver_frames *f)
 	f->at = 0;
 }
 
-static size_t length_at(const char *p)
+static size_t driver_frame_length(const char *p)
 {
 	const uint8_t *b = (const uint8_t *)p;
 
@@ -42,7 +42,7 @@ int driver_frames_next(struct driver_frames *f, struct str *frame)
 
 	if (rest.n < DRIVER_FRAME_HEAD)
 		return 1;
-	n = length_at(rest.p);
+	n = driver_frame_length(rest.p);
 	if (n > DRIVER_FRAME_MAX)
 		return ERR_LIMIT;
 	rest = str_skip(rest, DRIVER_FRAME_HEAD);

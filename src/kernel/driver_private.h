@@ -25,8 +25,8 @@ struct driver {
 	struct arena search;
 	const char *pythons[PYTHONS_MAX];
 	size_t pythons_n, python_at;
-	bool plain; /* the current interpreter is tried without IPython */
-	char trouble[DRIVER_WORDS];
+	bool without_ipython; /* the current interpreter is tried without IPython */
+	char last_error[DRIVER_WORDS];
 
 	/* The process. */
 	struct child child;
@@ -42,7 +42,7 @@ struct driver {
 	struct arena json;
 	uint64_t cell_id;
 	char cwd[FILE_PATH_MAX];
-	char version[64], mode[16], why[DRIVER_WORDS];
+	char version[64], mode[16], plain_reason[DRIVER_WORDS];
 };
 
 /* The Python source of the driver. */

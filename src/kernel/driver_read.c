@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool is_cell(const struct driver *d)
+static bool driver_has_cell(const struct driver *d)
 {
 	return d->runner.state == RUNNER_BUSY;
 }
@@ -28,8 +28,8 @@ bool driver_drain(struct driver *d, size_t max)
 		if (n <= 0)
 			return n == 0;
 		/* Output between cells is dropped. */
-		if (is_cell(d))
-			cell_text(&d->runner.cell, str_make(room, (size_t)n));
+		if (driver_has_cell(d))
+			cell_put_text(&d->runner.cell, str_make(room, (size_t)n));
 		max -= (size_t)n < max ? (size_t)n : max;
 	}
 	return false;
@@ -59,7 +59,7 @@ void driver_send(struct driver *d)
 	}
 	if (!d->out.n)
 		buf_free(&d->out);
-	loop_want(d->loop, &d->channel, d->out.n ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	loop_set_events(d->loop, &d->channel, d->out.n ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 void driver_put(struct driver *d, const char *op, const char *key, struct str value)
@@ -84,7 +84,7 @@ void driver_put(struct driver *d, const char *op, const char *key, struct str va
 	buf_free(&body);
 }
 
-static void copy_text(struct driver *d, struct json_val v, char *to, size_t n)
+static void driver_copy_text(struct driver *d, struct json_val v, char *to, size_t n)
 {
 	struct str s = STR("");
 
@@ -93,7 +93,7 @@ static void copy_text(struct driver *d, struct json_val v, char *to, size_t n)
 	snprintf(to, n, "%.*s", (int)(s.n < n ? s.n : n - 1), s.p);
 }
 
-static void become_idle(struct driver *d)
+static void driver_set_idle(struct driver *d)
 {
 	if (!d->dying) {
 		driver_enter(d, RUNNER_IDLE);
@@ -107,7 +107,7 @@ static void become_idle(struct driver *d)
 	}
 }
 
-static int on_hello(struct driver *d, struct json_val frame)
+static int driver_on_hello(struct driver *d, struct json_val frame)
 {
 	struct str text = driver_text();
 	struct buf body = BUF_INIT(DRIVER_FRAME_MAX);
@@ -117,7 +117,7 @@ static int on_hello(struct driver *d, struct json_val frame)
 	if (d->runner.state != RUNNER_STARTING)
 		return ERR_SYNTAX;
 	buf_str(&body, text);
-	buf_fmt(&body, "\nmain_loop(%s)\n", d->plain ? "True" : "False");
+	buf_fmt(&body, "\nmain_loop(%s)\n", d->without_ipython ? "True" : "False");
 	if (!body.err)
 		driver_frame_put(&d->out, buf_view(&body));
 	if (d->prepare.n)
@@ -132,52 +132,56 @@ static int on_hello(struct driver *d, struct json_val frame)
 	return 0;
 }
 
-static int on_ready(struct driver *d, struct json_val frame)
+static int driver_on_ready(struct driver *d, struct json_val frame)
 {
 	if (d->runner.state != RUNNER_LOADING)
 		return ERR_SYNTAX;
-	copy_text(d, json_get(frame, "exe"), d->runner.python, sizeof(d->runner.python));
-	copy_text(d, json_get(frame, "py"), d->version, sizeof(d->version));
-	copy_text(d, json_get(frame, "mode"), d->mode, sizeof(d->mode));
-	copy_text(d, json_get(frame, "why"), d->why, sizeof(d->why));
+	driver_copy_text(
+		d, json_get(frame, "exe"), d->runner.python, sizeof(d->runner.python));
+	driver_copy_text(d, json_get(frame, "py"), d->version, sizeof(d->version));
+	driver_copy_text(d, json_get(frame, "mode"), d->mode, sizeof(d->mode));
+	driver_copy_text(
+		d, json_get(frame, "why"), d->plain_reason, sizeof(d->plain_reason));
 	log_info("kernel: %s, Python %s, %s%s%s", d->runner.python, d->version, d->mode,
-		d->why[0] ? ": " : "", d->why);
-	become_idle(d);
+		d->plain_reason[0] ? ": " : "", d->plain_reason);
+	driver_set_idle(d);
 	return 0;
 }
 
 /* Acknowledges output. The driver waits for this, so that its next output comes later. */
-static int seen(struct driver *d)
+static int driver_send_ack(struct driver *d)
 {
 	driver_put(d, "seen", NULL, STR(""));
 	driver_send(d);
 	return d->out.err;
 }
 
-static int on_data(struct driver *d, struct json_val frame)
+static int driver_on_data(struct driver *d, struct json_val frame)
 {
 	struct json_val data = json_get(frame, "d");
 	struct str s;
 
-	if (is_cell(d) && json_str(json_get(data, "text/plain"), &d->json, &s) == 0)
-		cell_text(&d->runner.cell, s);
-	if (is_cell(d) && json_str(json_get(data, "image/png"), &d->json, &s) == 0)
-		cell_image(&d->runner.cell, s);
-	if (is_cell(d))
+	if (driver_has_cell(d) &&
+		json_str(json_get(data, "text/plain"), &d->json, &s) == 0)
+		cell_put_text(&d->runner.cell, s);
+	if (driver_has_cell(d) &&
+		json_str(json_get(data, "image/png"), &d->json, &s) == 0)
+		cell_put_image(&d->runner.cell, s);
+	if (driver_has_cell(d))
 		rich_put(&d->runner.cell.rich, data, &d->json);
-	return seen(d);
+	return driver_send_ack(d);
 }
 
-static int on_error(struct driver *d, struct json_val frame)
+static int driver_on_error(struct driver *d, struct json_val frame)
 {
 	struct str s;
 
-	if (is_cell(d) && json_str(json_get(frame, "text"), &d->json, &s) == 0)
-		cell_text(&d->runner.cell, s);
-	return seen(d);
+	if (driver_has_cell(d) && json_str(json_get(frame, "text"), &d->json, &s) == 0)
+		cell_put_text(&d->runner.cell, s);
+	return driver_send_ack(d);
 }
 
-static int on_done(struct driver *d, struct json_val frame)
+static int driver_on_done(struct driver *d, struct json_val frame)
 {
 	int64_t id;
 
@@ -190,22 +194,22 @@ static int on_done(struct driver *d, struct json_val frame)
 	} else if (d->runner.state != RUNNER_STOPPING) {
 		return ERR_SYNTAX;
 	}
-	become_idle(d);
+	driver_set_idle(d);
 	return 0;
 }
 
-static int take(struct driver *d, struct str text)
+static int driver_handle_frame(struct driver *d, struct str text)
 {
 	static const struct {
 		const char *type;
 		int (*fn)(struct driver *d, struct json_val frame);
 	} types[] = {
-		{"hello", on_hello},
-		{"ready", on_ready},
-		{"execute_result", on_data},
-		{"display_data", on_data},
-		{"error", on_error},
-		{"done", on_done},
+		{"hello", driver_on_hello},
+		{"ready", driver_on_ready},
+		{"execute_result", driver_on_data},
+		{"display_data", driver_on_data},
+		{"error", driver_on_error},
+		{"done", driver_on_done},
 	};
 	static const struct json_caps caps = {16, 1000, 100};
 	struct json_error e;
@@ -228,14 +232,14 @@ static int take(struct driver *d, struct str text)
  * most DRIVER_PIPE bytes. Frames are read in place, and handling one does not move the
  * buffer.
  */
-static int take_all(struct driver *d)
+static int driver_handle_frames(struct driver *d)
 {
 	struct str frame;
 	int r;
 
 	while ((r = driver_frames_next(&d->frames, &frame)) == 0) {
 		driver_drain(d, DRIVER_PIPE);
-		r = take(d, frame);
+		r = driver_handle_frame(d, frame);
 		if (r < 0)
 			return r;
 	}
@@ -253,7 +257,7 @@ int driver_read(struct driver *d)
 	if (n == 0)
 		return ERR_CLOSED;
 	r = driver_frames_put(&d->frames, str_make(room, (size_t)n));
-	return r ? r : take_all(d);
+	return r ? r : driver_handle_frames(d);
 }
 
 void driver_channel_ready(struct io *io, uint32_t events)

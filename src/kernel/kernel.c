@@ -33,9 +33,9 @@ void kernel_enter(struct kernel *k, enum kernel_state s)
 		[KERNEL_STARTING] = 1 << KERNEL_DEAD,
 		[KERNEL_IDLE] = 1 << KERNEL_STARTING | 1 << KERNEL_BUSY,
 		[KERNEL_BUSY] = 1 << KERNEL_IDLE,
-		[KERNEL_LAST] = 1 << KERNEL_BUSY,
+		[KERNEL_DRAINING] = 1 << KERNEL_BUSY,
 		[KERNEL_ENDING] = 1 << KERNEL_STARTING | 1 << KERNEL_IDLE |
-			1 << KERNEL_BUSY | 1 << KERNEL_LAST,
+			1 << KERNEL_BUSY | 1 << KERNEL_DRAINING,
 	};
 
 	assert(from[s] & 1U << k->state);
@@ -46,12 +46,12 @@ void kernel_enter(struct kernel *k, enum kernel_state s)
 
 /* --- Channels ------------------------------------------------------------------- */
 
-static enum connection_channel channel_of(const struct kernel_channel *ch)
+static enum connection_channel kernel_channel_index(const struct kernel_channel *ch)
 {
 	return (enum connection_channel)(ch - ch->kernel->channels);
 }
 
-static void channel_close(struct kernel_channel *ch)
+static void kernel_channel_close(struct kernel_channel *ch)
 {
 	if (ch->fd < 0)
 		return;
@@ -65,20 +65,20 @@ static void channel_close(struct kernel_channel *ch)
  * Handles a closed connection or a protocol error: the kernel is ended. It first gets
  * time to end by itself, so that its exit status is its own.
  */
-static void channel_fail(struct kernel_channel *ch, const char *why)
+static void kernel_channel_fail(struct kernel_channel *ch, const char *why)
 {
-	channel_close(ch);
+	kernel_channel_close(ch);
 	if (ch->kernel->state != KERNEL_ENDING)
 		kernel_end_from(ch->kernel, KERNEL_BY_SIGKILL, KERNEL_DEATH_MS, why);
 }
 
-static void channel_flush(struct kernel_channel *ch)
+static void kernel_channel_flush(struct kernel_channel *ch)
 {
 	struct buf *out = &ch->zmtp.out;
 	ssize_t n = 1;
 
 	if (out->err) {
-		channel_fail(ch, "there is no memory for what is sent to it");
+		kernel_channel_fail(ch, "there is no memory for what is sent to it");
 		return;
 	}
 	while (out->n > 0 && n > 0) {
@@ -87,31 +87,32 @@ static void channel_flush(struct kernel_channel *ch)
 			buf_consume(out, (size_t)n);
 	}
 	/* The reader reports other errors. */
-	loop_want(ch->kernel->setup.loop, &ch->io,
+	loop_set_events(ch->kernel->setup.loop, &ch->io,
 		out->n > 0 && errno == EAGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-static void channel_send(struct kernel_channel *ch, const struct str *parts, size_t n)
+static void kernel_channel_send(
+	struct kernel_channel *ch, const struct str *parts, size_t n)
 {
 	if (!ch->up)
 		return;
 	zmtp_send(&ch->zmtp, parts, n);
-	channel_flush(ch);
+	kernel_channel_flush(ch);
 }
 
 void kernel_send_request(struct kernel *k, enum connection_channel to)
 {
-	channel_send(&k->channels[to], k->request.parts, JMSG_PARTS);
+	kernel_channel_send(&k->channels[to], k->request.parts, JMSG_PARTS);
 }
 
 /* --- Messages ------------------------------------------------------------------- */
 
-static bool runs_cell(const struct kernel *k)
+static bool kernel_has_cell(const struct kernel *k)
 {
-	return k->state == KERNEL_BUSY || k->state == KERNEL_LAST;
+	return k->state == KERNEL_BUSY || k->state == KERNEL_DRAINING;
 }
 
-static void finish(struct kernel *k)
+static void kernel_finish_request(struct kernel *k)
 {
 	k->awaited = 0;
 	if (k->state == KERNEL_STARTING) {
@@ -122,81 +123,86 @@ static void finish(struct kernel *k)
 		 */
 		connection_remove(&k->connection);
 		k->setup.events->ready(k);
-	} else if (runs_cell(k)) {
+	} else if (kernel_has_cell(k)) {
 		kernel_enter(k, k->state == KERNEL_BUSY ? KERNEL_IDLE : KERNEL_ENDING);
 		k->setup.events->done(k, k->outcome);
 	}
 }
 
-static void rest_late(struct timer *t)
+static void kernel_on_rest_timeout(struct timer *t)
 {
-	finish(container_of(t, struct kernel, timer));
+	kernel_finish_request(container_of(t, struct kernel, timer));
 }
 
 /*
  * Reply or idle status is here, and the other may have been dropped on its way. The
  * timer restarts while anything is published, up to the deadline k->by.
  */
-static void wait_for_rest(struct kernel *k)
+static void kernel_await_rest(struct kernel *k)
 {
-	uint64_t now = clock_ms(), left = k->by > now ? k->by - now : 0;
+	uint64_t now = clock_ms(), left = k->deadline > now ? k->deadline - now : 0;
 
 	if (k->state != KERNEL_BUSY || k->awaited == 0 || k->awaited == (REPLY | IDLE))
 		return;
 	if (timer_set(k->setup.loop, &k->timer,
-		    left < KERNEL_REST_MS ? left : KERNEL_REST_MS, rest_late))
-		finish(k);
+		    left < KERNEL_REST_MS ? left : KERNEL_REST_MS,
+		    kernel_on_rest_timeout))
+		kernel_finish_request(k);
 }
 
-static void ask(struct timer *t);
+static void kernel_send_info_request(struct timer *t);
 
-static void came(struct kernel *k, unsigned what)
+static void kernel_receive_part(struct kernel *k, unsigned what)
 {
 	k->awaited &= ~what;
 	if (k->state == KERNEL_BUSY)
-		k->by = clock_ms() + KERNEL_LATE_MS;
+		k->deadline = clock_ms() + KERNEL_LATE_MS;
 	if (k->awaited == 0)
-		finish(k);
+		kernel_finish_request(k);
 	else if (k->state == KERNEL_STARTING && what == REPLY &&
-		timer_set(k->setup.loop, &k->timer, KERNEL_ASK_MS, ask))
+		timer_set(k->setup.loop, &k->timer, KERNEL_ASK_MS,
+			kernel_send_info_request))
 		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 	else
-		wait_for_rest(k);
+		kernel_await_rest(k);
 }
 
-static void take(struct kernel *k, enum connection_channel from, const struct jmsg *m)
+static void kernel_handle_message(
+	struct kernel *k, enum connection_channel from, const struct jmsg *m)
 {
 	if (!str_eq(m->parent, str_c(k->id)) || k->awaited == 0)
 		return;
-	k->unheard = 0;
+	k->silent_beats = 0;
 	if (from == CONNECTION_IOPUB && m->type == JMSG_STATUS) {
 		if (m->state == JMSG_IDLE)
-			came(k, IDLE);
+			kernel_receive_part(k, IDLE);
 		return;
 	}
-	if (runs_cell(k))
+	if (kernel_has_cell(k))
 		k->setup.events->message(k, m, &k->arena);
 	if (from == CONNECTION_SHELL && m->type == JMSG_EXECUTE_REPLY) {
 		k->outcome = m->reply.outcome;
-		came(k, REPLY);
+		kernel_receive_part(k, REPLY);
 	} else if (from == CONNECTION_SHELL && m->type == JMSG_KERNEL_INFO_REPLY) {
-		came(k, REPLY);
+		kernel_receive_part(k, REPLY);
 	}
 }
 
-static void lose(struct kernel *k, enum connection_channel from, uint64_t bytes)
+static void kernel_drop_message(
+	struct kernel *k, enum connection_channel from, uint64_t bytes)
 {
-	if (runs_cell(k))
+	if (kernel_has_cell(k))
 		k->setup.events->lost(k, bytes);
 	/* This channel carries replies, and only one is awaited: the lost one. */
 	if (from == CONNECTION_SHELL && k->awaited & REPLY)
-		came(k, REPLY);
+		kernel_receive_part(k, REPLY);
 }
 
-static void channel_message(struct kernel_channel *ch, const struct zmtp_message *z)
+static void kernel_channel_on_message(
+	struct kernel_channel *ch, const struct zmtp_message *z)
 {
 	struct kernel *k = ch->kernel;
-	enum connection_channel from = channel_of(ch);
+	enum connection_channel from = kernel_channel_index(ch);
 	const char *why;
 	struct jmsg m;
 
@@ -206,13 +212,13 @@ static void channel_message(struct kernel_channel *ch, const struct zmtp_message
 	}
 	arena_rewind(&k->arena);
 	if (jmsg_read(&k->session, z->parts, z->parts_n, &k->arena, &m, &why) == 0)
-		take(k, from, &m);
+		kernel_handle_message(k, from, &m);
 	else
-		lose(k, from, z->bytes);
+		kernel_drop_message(k, from, z->bytes);
 	arena_rewind(&k->arena);
 }
 
-static void channel_ready(struct kernel_channel *ch)
+static void kernel_channel_on_ready(struct kernel_channel *ch)
 {
 	struct kernel *k = ch->kernel;
 
@@ -221,11 +227,11 @@ static void channel_ready(struct kernel_channel *ch)
 		if (!k->channels[i].up)
 			return;
 	if (k->state == KERNEL_STARTING)
-		ask(&k->timer);
+		kernel_send_info_request(&k->timer);
 }
 
 /* Handles all input, or as much as came before the channel was closed. */
-static void channel_feed(struct kernel_channel *ch, struct str in)
+static void kernel_channel_feed(struct kernel_channel *ch, struct str in)
 {
 	struct zmtp_message m;
 	enum zmtp_step step = ZMTP_READY;
@@ -233,110 +239,113 @@ static void channel_feed(struct kernel_channel *ch, struct str in)
 	while (ch->fd >= 0 && step != ZMTP_MORE) {
 		step = zmtp_next(&ch->zmtp, &in, &m);
 		if (step == ZMTP_READY)
-			channel_ready(ch);
+			kernel_channel_on_ready(ch);
 		else if (step == ZMTP_MESSAGE)
-			channel_message(ch, &m);
-		else if (step == ZMTP_LOST)
-			lose(ch->kernel, channel_of(ch), m.bytes);
-		else if (step == ZMTP_BAD)
-			channel_fail(ch, ch->zmtp.why);
+			kernel_channel_on_message(ch, &m);
+		else if (step == ZMTP_DROPPED)
+			kernel_drop_message(
+				ch->kernel, kernel_channel_index(ch), m.bytes);
+		else if (step == ZMTP_FAILED)
+			kernel_channel_fail(ch, ch->zmtp.reason);
 	}
 	if (ch->fd >= 0 && ch->zmtp.out.n > 0)
-		channel_flush(ch);
+		kernel_channel_flush(ch);
 }
 
 /* Receives and handles input: the number of bytes, 0 at the end, -EAGAIN, -errno. */
-static ssize_t channel_read(struct kernel_channel *ch)
+static ssize_t kernel_channel_read(struct kernel_channel *ch)
 {
 	static char input[65536];
 	ssize_t n = recv(ch->fd, input, sizeof(input), 0);
 
 	if (n > 0)
-		channel_feed(ch, str_make(input, (size_t)n));
-	if (n > 0 && channel_of(ch) == CONNECTION_IOPUB)
-		wait_for_rest(ch->kernel);
+		kernel_channel_feed(ch, str_make(input, (size_t)n));
+	if (n > 0 && kernel_channel_index(ch) == CONNECTION_IOPUB)
+		kernel_await_rest(ch->kernel);
 	return n < 0 ? -errno : n;
 }
 
-static void knock(struct timer *t);
+static void kernel_connect_channels(struct timer *t);
 
 /*
  * Handles the end of a connection. At the start the kernel may not listen yet: a TCP
  * connection reports that late.
  */
-static void channel_ended(struct kernel_channel *ch)
+static void kernel_channel_on_eof(struct kernel_channel *ch)
 {
 	struct kernel *k = ch->kernel;
 
 	if (k->state != KERNEL_STARTING || ch->up) {
-		channel_fail(ch, kernel_ended_itself);
+		kernel_channel_fail(ch, kernel_ended_itself);
 		return;
 	}
-	channel_close(ch);
-	if (timer_set(k->setup.loop, &k->timer, KERNEL_RETRY_MS, knock))
+	kernel_channel_close(ch);
+	if (timer_set(k->setup.loop, &k->timer, KERNEL_RETRY_MS, kernel_connect_channels))
 		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 }
 
-static void channel_event(struct io *io, uint32_t events)
+static void kernel_channel_on_event(struct io *io, uint32_t events)
 {
 	struct kernel_channel *ch = container_of(io, struct kernel_channel, io);
 	ssize_t n;
 
 	if (events & EPOLLOUT)
-		channel_flush(ch);
+		kernel_channel_flush(ch);
 	if (ch->fd < 0 || !(events & ~(uint32_t)EPOLLOUT))
 		return;
-	n = channel_read(ch);
+	n = kernel_channel_read(ch);
 	if (ch->fd >= 0 && n <= 0 && n != -EAGAIN && n != -EINTR)
-		channel_ended(ch);
+		kernel_channel_on_eof(ch);
 }
 
 /* --- The start ------------------------------------------------------------------ */
 
-static int channel_open(struct kernel_channel *ch)
+static int kernel_channel_open(struct kernel_channel *ch)
 {
 	struct kernel *k = ch->kernel;
 	int r, fd;
 
 	if (ch->fd >= 0)
 		return 0;
-	fd = connection_open(&k->connection, channel_of(ch));
+	fd = connection_open(&k->connection, kernel_channel_index(ch));
 	if (fd < 0)
 		return fd;
-	r = fd_connected(fd);
+	r = fd_connect_result(fd);
 	if (!r)
-		r = loop_add(k->setup.loop, &ch->io, fd, EPOLLIN, channel_event);
+		r = loop_add(
+			k->setup.loop, &ch->io, fd, EPOLLIN, kernel_channel_on_event);
 	if (r) {
 		fd_close(&fd);
 		return r;
 	}
 	ch->fd = fd;
-	zmtp_init(&ch->zmtp, types[channel_of(ch)], str_c(k->session.id));
-	channel_flush(ch);
+	zmtp_init(&ch->zmtp, types[kernel_channel_index(ch)], str_c(k->session.id));
+	kernel_channel_flush(ch);
 	return 0;
 }
 
 /* Tries to connect until all channels are open. The handshakes follow in the loop. */
-static void knock(struct timer *t)
+static void kernel_connect_channels(struct timer *t)
 {
 	struct kernel *k = container_of(t, struct kernel, timer);
 	uint64_t now = clock_ms();
 	bool again = false;
 
-	if (now >= k->by) {
+	if (now >= k->deadline) {
 		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
 		return;
 	}
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
-		again |= channel_open(&k->channels[i]) != 0;
+		again |= kernel_channel_open(&k->channels[i]) != 0;
 	/* In another state the timer belongs to that state. */
 	if (k->state == KERNEL_STARTING &&
-		timer_set(k->setup.loop, &k->timer, again ? KERNEL_RETRY_MS : k->by - now,
-			knock))
+		timer_set(k->setup.loop, &k->timer,
+			again ? KERNEL_RETRY_MS : k->deadline - now,
+			kernel_connect_channels))
 		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 }
 
-static int ask_anew(struct kernel *k)
+static int kernel_make_info_request(struct kernel *k)
 {
 	int r = jmsg_plain_request(&k->session, kernel_info, &k->request);
 
@@ -353,44 +362,47 @@ static int ask_anew(struct kernel *k)
  * is sent. If both are missing, the same request is repeated: ZeroMQ in Node may
  * process a request only when another one arrives.
  */
-static void ask(struct timer *t)
+static void kernel_send_info_request(struct timer *t)
 {
 	struct kernel *k = container_of(t, struct kernel, timer);
-	uint64_t now = clock_ms(), left = k->by > now ? k->by - now : 0;
+	uint64_t now = clock_ms(), left = k->deadline > now ? k->deadline - now : 0;
 	bool same = k->awaited == (REPLY | IDLE);
 
 	if (left == 0) {
 		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
 		return;
 	}
-	if ((!same && ask_anew(k)) ||
+	if ((!same && kernel_make_info_request(k)) ||
 		timer_set(k->setup.loop, &k->timer,
-			left < KERNEL_AGAIN_MS ? left : KERNEL_AGAIN_MS, ask)) {
+			left < KERNEL_AGAIN_MS ? left : KERNEL_AGAIN_MS,
+			kernel_send_info_request)) {
 		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 		return;
 	}
 	kernel_send_request(k, CONNECTION_SHELL);
 }
 
-static void close_all(struct kernel *k)
+static void kernel_close_channels(struct kernel *k)
 {
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
-		channel_close(&k->channels[i]);
+		kernel_channel_close(&k->channels[i]);
 	connection_remove(&k->connection);
 	spawn_report_close(&k->report);
 }
 
-static void child_ended(struct child *c, int status)
+static void kernel_on_exit(struct child *c, int status)
 {
 	struct kernel *k = container_of(c, struct kernel, child);
 	struct kernel_channel *ch = k->channels;
-	int r = spawn_outcome(&k->report);
+	int r = spawn_read_outcome(&k->report);
 
 	/* The child is not reaped yet, so the group id is still its own. */
 	kernel_signal_group(k, SIGKILL);
 	if (k->state != KERNEL_ENDING) {
-		k->why = r < 0 && r != -EAGAIN ? k->report.step : kernel_ended_itself;
-		kernel_enter(k, k->state == KERNEL_BUSY ? KERNEL_LAST : KERNEL_ENDING);
+		k->end_reason =
+			r < 0 && r != -EAGAIN ? k->report.step : kernel_ended_itself;
+		kernel_enter(
+			k, k->state == KERNEL_BUSY ? KERNEL_DRAINING : KERNEL_ENDING);
 	}
 	/*
 	 * Reads the last output, up to a limit: another process may hold the socket and
@@ -398,21 +410,21 @@ static void child_ended(struct child *c, int status)
 	 */
 	for (int i = 0; i < KERNEL_LAST_READS && ch < k->channels + CONNECTION_CHANNELS;
 		i++)
-		if (ch->fd < 0 || channel_read(ch) <= 0)
+		if (ch->fd < 0 || kernel_channel_read(ch) <= 0)
 			ch++;
 	if (k->state != KERNEL_ENDING)
 		kernel_enter(k, KERNEL_ENDING);
-	close_all(k);
+	kernel_close_channels(k);
 	/*
 	 * The pid is valid up to here: callbacks of the reads may stop or kill the
 	 * kernel.
 	 */
 	k->pid = 0;
 	kernel_enter(k, KERNEL_DEAD);
-	k->setup.events->ended(k, k->why, status);
+	k->setup.events->ended(k, k->end_reason, status);
 }
 
-static int start_child(struct kernel *k)
+static int kernel_spawn_child(struct kernel *k)
 {
 	const struct kernel_setup *s = &k->setup;
 	const char *const *argv = NULL, *const *env = NULL;
@@ -434,7 +446,7 @@ static int start_child(struct kernel *k)
 		.cwd = s->cwd,
 		.tty = -1,
 		.fds = {-1, -1, -1},
-		.dies_with_us = true,
+		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = s->user,
 	};
@@ -442,7 +454,7 @@ static int start_child(struct kernel *k)
 	if (r)
 		return r;
 	k->pid = pid;
-	children_watch(&k->child, pid, child_ended);
+	children_watch(&k->child, pid, kernel_on_exit);
 	return 0;
 }
 
@@ -458,35 +470,35 @@ int kernel_start(struct kernel *k)
 	if (r)
 		return r;
 	r = jmsg_session_init(&k->session, str_c(k->connection.key));
-	r = r ? r : start_child(k);
+	r = r ? r : kernel_spawn_child(k);
 	arena_rewind(&k->arena);
 	if (r) {
-		close_all(k);
+		kernel_close_channels(k);
 		return r;
 	}
-	k->why = NULL;
+	k->end_reason = NULL;
 	k->beats = 0;
 	k->awaited = 0;
-	k->by = clock_ms() + s->start_ms;
+	k->deadline = clock_ms() + s->start_ms;
 	kernel_enter(k, KERNEL_STARTING);
-	knock(&k->timer);
+	kernel_connect_channels(&k->timer);
 	return 0;
 }
 
 /* --- Cells ---------------------------------------------------------------------- */
 
-static void beat(struct timer *t)
+static void kernel_on_heartbeat(struct timer *t)
 {
 	struct kernel *k = container_of(t, struct kernel, beat);
 	struct str ping = STR("ping");
 
 	if (k->beats++ == 0)
-		channel_send(&k->channels[CONNECTION_HEARTBEAT], &ping, 1);
+		kernel_channel_send(&k->channels[CONNECTION_HEARTBEAT], &ping, 1);
 	/*
 	 * Like ask(), but a cell must not run twice: the additional request is a
 	 * kernel_info_request.
 	 */
-	if (k->unheard && k->unheard++ == KERNEL_BEATS_UNHEARD &&
+	if (k->silent_beats && k->silent_beats++ == KERNEL_BEATS_UNHEARD &&
 		jmsg_plain_request(&k->session, kernel_info, &k->request) == 0)
 		kernel_send_request(k, CONNECTION_SHELL);
 	/*
@@ -494,7 +506,8 @@ static void beat(struct timer *t)
 	 * is still reported.
 	 */
 	if (k->state == KERNEL_BUSY &&
-		timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, beat) == 0 &&
+		timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, kernel_on_heartbeat) ==
+			0 &&
 		k->beats == KERNEL_BEATS_MISSED + 1)
 		k->setup.events->silent(k);
 }
@@ -506,7 +519,7 @@ int kernel_run(struct kernel *k, struct str code)
 	if (r)
 		return r;
 	kernel_enter(k, KERNEL_BUSY);
-	r = timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, beat);
+	r = timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, kernel_on_heartbeat);
 	if (r) {
 		kernel_enter(k, KERNEL_IDLE);
 		return r;
@@ -515,7 +528,7 @@ int kernel_run(struct kernel *k, struct str code)
 	k->awaited = REPLY | IDLE;
 	k->outcome = JMSG_FAILED; /* until the reply, which may be lost */
 	k->beats = k->beats > 0;
-	k->unheard = 1;
+	k->silent_beats = 1;
 	kernel_send_request(k, CONNECTION_SHELL);
 	return 0;
 }
@@ -563,7 +576,7 @@ void kernel_free(struct kernel *k)
 		children_forget(&k->child);
 		k->pid = 0;
 	}
-	close_all(k);
+	kernel_close_channels(k);
 	timer_cancel(k->setup.loop, &k->timer);
 	timer_cancel(k->setup.loop, &k->beat);
 	jmsg_out_free(&k->request);

@@ -58,8 +58,8 @@ enum kernel_state {
 	KERNEL_STARTING, /* until it has replied and published */
 	KERNEL_IDLE,
 	KERNEL_BUSY,
-	KERNEL_LAST,   /* the process has ended in a cell; its last output is read */
-	KERNEL_ENDING, /* it is being ended, step by step */
+	KERNEL_DRAINING, /* the process has ended in a cell; its last output is read */
+	KERNEL_ENDING,   /* it is being ended, step by step */
 };
 
 struct kernel_channel {
@@ -73,7 +73,7 @@ struct kernel_channel {
 struct kernel {
 	struct kernel_setup setup;
 	enum kernel_state state;
-	const char *why; /* the reason of its end */
+	const char *end_reason; /* the reason of its end */
 
 	/* Internal members of kernel*.c. */
 	struct kernel_channel channels[CONNECTION_CHANNELS];
@@ -86,13 +86,13 @@ struct kernel {
 	struct spawn_report report;
 	struct timer timer;   /* for the current state */
 	struct timer beat;    /* heartbeat, while a cell runs */
-	uint64_t by;          /* monotonic ms: deadline of ready or of the rest */
+	uint64_t deadline;    /* monotonic ms: deadline of ready or of the rest */
 	char id[JMSG_ID_MAX]; /* id of the awaited request */
 	unsigned awaited;     /* its missing parts: REPLY, IDLE */
 	enum jmsg_outcome outcome;
-	unsigned beats;   /* unanswered beats */
-	unsigned unheard; /* beats + 1 until the first message of the cell, then 0 */
-	size_t rung;
+	unsigned beats;        /* unanswered beats */
+	unsigned silent_beats; /* beats + 1 until the first message of the cell, then 0 */
+	size_t end_step;
 };
 
 /* Initializes a dead kernel; the objects that setup points to must outlive it. */

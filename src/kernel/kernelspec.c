@@ -12,7 +12,7 @@
 
 /* --- Finding -------------------------------------------------------------------- */
 
-static bool name_legal(struct str name)
+static bool kernelspec_is_name(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
@@ -26,7 +26,7 @@ static bool name_legal(struct str name)
 }
 
 /* Opens FOLDER/SUB/kernels/NAME/kernel.json; relative folders are ignored. */
-static int open_in(struct str folder, const char *sub, struct str name,
+static int kernelspec_open_at(struct str folder, const char *sub, struct str name,
 	struct kernelspec *out, struct stat *st)
 {
 	char path[FILE_PATH_MAX];
@@ -44,7 +44,7 @@ static int open_in(struct str folder, const char *sub, struct str name,
 	return load_open(AT_FDCWD, path, O_RDONLY, st);
 }
 
-static int open_spec(const struct kernelspec_places *p, struct str name,
+static int kernelspec_open(const struct kernelspec_places *p, struct str name,
 	struct kernelspec *out, struct stat *st)
 {
 	const char *data = env_find(p->env, STR("JUPYTER_DATA_DIR"));
@@ -63,18 +63,18 @@ static int open_spec(const struct kernelspec_places *p, struct str name,
 	int fd = -ENOENT;
 
 	while (fd < 0 && list.n > 0)
-		fd = open_in(str_cut(&list, ':'), "", name, out, st);
+		fd = kernelspec_open_at(str_cut(&list, ':'), "", name, out, st);
 	for (size_t i = 0; fd < 0 && i < ARRAY_LEN(places); i++)
-		fd = open_in(places[i].folder, places[i].sub, name, out, st);
+		fd = kernelspec_open_at(places[i].folder, places[i].sub, name, out, st);
 	return fd;
 }
 
 /* --- Reading -------------------------------------------------------------------- */
 
-static int load(int fd, struct arena *a, struct str *text)
+static int kernelspec_load(int fd, struct arena *a, struct str *text)
 {
 	struct buf b = BUF_INIT(KERNELSPEC_MAX);
-	int r = load_part(fd, 0, KERNELSPEC_MAX, &b);
+	int r = load_read_part(fd, 0, KERNELSPEC_MAX, &b);
 	char *copy = r ? NULL : arena_cstr(a, buf_view(&b));
 
 	if (!r && !copy)
@@ -86,7 +86,8 @@ static int load(int fd, struct arena *a, struct str *text)
 }
 
 /* Reads a member that is a string, decoded; empty if it is missing. */
-static int member(struct json_val root, const char *key, struct arena *a, struct str *out)
+static int kernelspec_get_string(
+	struct json_val root, const char *key, struct arena *a, struct str *out)
 {
 	struct json_val v = json_get(root, key);
 
@@ -95,7 +96,7 @@ static int member(struct json_val root, const char *key, struct arena *a, struct
 }
 
 /* Whether all values are strings without NUL. */
-static bool all_strings(struct json_val container, struct arena *a)
+static bool kernelspec_has_strings(struct json_val container, struct arena *a)
 {
 	struct json_val v;
 	struct str s;
@@ -107,7 +108,7 @@ static bool all_strings(struct json_val container, struct arena *a)
 	return true;
 }
 
-static bool names_legal(struct json_val env, struct arena *a)
+static bool kernelspec_is_env(struct json_val env, struct arena *a)
 {
 	struct json_val key, v;
 	struct str name;
@@ -120,26 +121,26 @@ static bool names_legal(struct json_val env, struct arena *a)
 	return true;
 }
 
-static int understand(
+static int kernelspec_read(
 	struct json_val root, struct arena *a, struct kernelspec *k, const char **why)
 {
 	struct str mode;
 
 	*why = "a text in kernel.json is none";
-	if (member(root, "display_name", a, &k->display) ||
-		member(root, "language", a, &k->language) ||
-		member(root, "interrupt_mode", a, &mode))
+	if (kernelspec_get_string(root, "display_name", a, &k->display) ||
+		kernelspec_get_string(root, "language", a, &k->language) ||
+		kernelspec_get_string(root, "interrupt_mode", a, &mode))
 		return ERR_TYPE;
 	k->argv = json_get(root, "argv");
 	k->env = json_get(root, "env");
 	*why = "argv of kernel.json is no list of texts";
 	if (json_type(k->argv) != JSON_ARRAY || !json_count(k->argv) ||
-		!all_strings(k->argv, a))
+		!kernelspec_has_strings(k->argv, a))
 		return ERR_TYPE;
 	*why = "env of kernel.json is no object of texts";
 	if (json_type(k->env) != JSON_ABSENT &&
-		(json_type(k->env) != JSON_OBJECT || !all_strings(k->env, a) ||
-			!names_legal(k->env, a)))
+		(json_type(k->env) != JSON_OBJECT || !kernelspec_has_strings(k->env, a) ||
+			!kernelspec_is_env(k->env, a)))
 		return ERR_TYPE;
 	k->by_message = str_eq(mode, STR("message"));
 	/* Not all other kernels support unix sockets, and some end silently. */
@@ -148,7 +149,7 @@ static int understand(
 	return 0;
 }
 
-static int parse(
+static int kernelspec_parse(
 	struct str text, struct arena *a, struct json_val *root, const char **why)
 {
 	static const struct json_caps caps = {
@@ -172,9 +173,9 @@ int kernelspec_python(const char *prefix, struct arena *a, struct kernelspec *ou
 	struct kernelspec k = {.prefix = prefix, .name = STR("python3")};
 	struct json_val root;
 	const char *why;
-	int r = parse(STR(text), a, &root, &why);
+	int r = kernelspec_parse(STR(text), a, &root, &why);
 
-	r = r ? r : understand(root, a, &k, &why);
+	r = r ? r : kernelspec_read(root, a, &k, &why);
 	if (!r)
 		*out = k;
 	return r;
@@ -191,17 +192,17 @@ int kernelspec_find(const struct kernelspec_places *p, struct str name, struct a
 	int r, fd;
 
 	*why = "a kernel cannot have that name";
-	if (!name_legal(name))
+	if (!kernelspec_is_name(name))
 		return -EINVAL;
 	*why = "there is no kernel of that name";
-	fd = open_spec(p, name, &k, &st);
+	fd = kernelspec_open(p, name, &k, &st);
 	if (fd < 0)
 		return fd;
 	*why = "kernel.json cannot be read";
-	r = load(fd, a, &text);
+	r = kernelspec_load(fd, a, &text);
 	fd_close(&fd);
-	r = r ? r : parse(text, a, &root, why);
-	r = r ? r : understand(root, a, &k, why);
+	r = r ? r : kernelspec_parse(text, a, &root, why);
+	r = r ? r : kernelspec_read(root, a, &k, why);
 	copy = r ? NULL : arena_cstr(a, name);
 	if (!r && !copy)
 		r = -ENOMEM;
@@ -214,7 +215,8 @@ int kernelspec_find(const struct kernelspec_places *p, struct str name, struct a
 /* --- What is executed ----------------------------------------------------------- */
 
 /* Replaces the placeholders in braces in one argument; an unknown name is kept. */
-static void expand(struct str s, const char *const values[][2], struct buf *out)
+static void kernelspec_expand(
+	struct str s, const char *const values[][2], struct buf *out)
 {
 	while (s.n > 0) {
 		size_t n = str_find_byte(s, '{'), i = 0;
@@ -235,7 +237,8 @@ static void expand(struct str s, const char *const values[][2], struct buf *out)
  * A name with a slash is used unchanged, others are searched on the PATH; NULL: not
  * found, or out of memory.
  */
-static const char *find_program(const char *name, const char *const *env, struct arena *a)
+static const char *kernelspec_find_program(
+	const char *name, const char *const *env, struct arena *a)
 {
 	char full[FILE_PATH_MAX];
 
@@ -264,13 +267,13 @@ int kernelspec_argv(const struct kernelspec *k, const char *const *env,
 		buf_reset(&b);
 		r = json_str(v, a, &s);
 		if (!r)
-			expand(s, values, &b);
+			kernelspec_expand(s, values, &b);
 		r = r ? r : b.err;
 		if (!r && !(argv[n++] = arena_cstr(a, buf_view(&b))))
 			r = -ENOMEM;
 	}
 	buf_free(&b);
-	if (!r && !(argv[0] = find_program(argv[0], env, a)))
+	if (!r && !(argv[0] = kernelspec_find_program(argv[0], env, a)))
 		r = -ENOENT;
 	if (!r)
 		*out = argv;
@@ -281,7 +284,8 @@ int kernelspec_argv(const struct kernelspec *k, const char *const *env,
  * Writes NAME=value with each ${NAME} in the value replaced; variables missing in env
  * are empty.
  */
-static void assign(struct str name, struct str s, const char *const *env, struct buf *out)
+static void kernelspec_put_variable(
+	struct str name, struct str s, const char *const *env, struct buf *out)
 {
 	buf_str(out, name);
 	buf_putc(out, '=');
@@ -318,7 +322,7 @@ int kernelspec_env(const struct kernelspec *k, const char *const *env, const cha
 		r = r ? r : json_str(v, a, &value);
 		if (r)
 			break;
-		assign(name, value, env, &b);
+		kernelspec_put_variable(name, value, env, &b);
 		variable = b.err ? NULL : arena_cstr(a, buf_view(&b));
 		if (variable)
 			env_put(made, variable);

@@ -50,31 +50,31 @@ struct named {
 	char cwd[FILE_PATH_MAX];
 };
 
-static struct named *of_runner(struct runner *r)
+static struct named *named_of_runner(struct runner *r)
 {
 	return container_of(r, struct named, runner);
 }
 
-static struct named *of_kernel(struct kernel *k)
+static struct named *named_of_kernel(struct kernel *k)
 {
 	return container_of(k, struct named, kernel);
 }
 
-static void give_up(struct named *n, const char *why);
-static void begin(struct timer *t);
-static void too_late(struct timer *t);
-static void harder(struct timer *t);
+static void named_abandon_start(struct named *n, const char *why);
+static void named_on_pause_end(struct timer *t);
+static void named_on_load_timeout(struct timer *t);
+static void named_escalate_interrupt(struct timer *t);
 
-static void enter(struct named *n, enum runner_state to)
+static void named_enter(struct named *n, enum runner_state to)
 {
 	static const uint64_t patience[] = {
 		[RUNNER_LOADING] = RUNNER_START_MS,
 		[RUNNER_STOPPING] = RUNNER_INTERRUPT_MS,
 	};
 	static timer_fn *const late[] = {
-		[RUNNER_PAUSED] = begin,
-		[RUNNER_LOADING] = too_late,
-		[RUNNER_STOPPING] = harder,
+		[RUNNER_PAUSED] = named_on_pause_end,
+		[RUNNER_LOADING] = named_on_load_timeout,
+		[RUNNER_STOPPING] = named_escalate_interrupt,
 	};
 	uint64_t ms;
 
@@ -87,26 +87,26 @@ static void enter(struct named *n, enum runner_state to)
 		return;
 	/* Without memory for the timer, the timeout is taken to be over. */
 	if (to == RUNNER_PAUSED)
-		give_up(n, "out of memory");
+		named_abandon_start(n, "out of memory");
 	else
 		kernel_kill(&n->kernel);
 }
 
 /* An ending kernel gets no cell. The caller has the result of the last one. */
-static void become_idle(struct named *n)
+static void named_set_idle(struct named *n)
 {
 	if (n->kernel.state == KERNEL_IDLE) {
-		enter(n, RUNNER_IDLE);
+		named_enter(n, RUNNER_IDLE);
 		n->runner.ops->idle(n->runner.arg);
 	} else if (n->runner.state == RUNNER_BUSY) {
-		enter(n, RUNNER_STOPPING);
+		named_enter(n, RUNNER_STOPPING);
 	}
 }
 
 /* --- Its messages ----------------------------------------------------------------- */
 
 /* The cell that receives the current output; NULL: the output is dropped. */
-static struct cell *cell_of(struct named *n)
+static struct cell *named_output_cell(struct named *n)
 {
 	if (n->runner.state == RUNNER_LOADING)
 		return &n->greeting;
@@ -114,36 +114,36 @@ static struct cell *cell_of(struct named *n)
 								      : NULL;
 }
 
-static void on_message(struct kernel *k, const struct jmsg *m, struct arena *a)
+static void named_on_message(struct kernel *k, const struct jmsg *m, struct arena *a)
 {
-	struct cell *cell = cell_of(of_kernel(k));
+	struct cell *cell = named_output_cell(named_of_kernel(k));
 
 	if (cell)
-		cell_message(cell, m, a);
+		cell_put_message(cell, m, a);
 }
 
-static void on_lost(struct kernel *k, uint64_t bytes)
+static void named_on_lost(struct kernel *k, uint64_t bytes)
 {
-	struct cell *cell = cell_of(of_kernel(k));
+	struct cell *cell = named_output_cell(named_of_kernel(k));
 	char words[NAMED_WORDS];
 
 	snprintf(words, sizeof(words),
 		"\n[A message of %llu bytes was left out: it could not be taken.]\n",
 		(unsigned long long)bytes);
 	if (cell)
-		cell_text(cell, str_c(words));
+		cell_put_text(cell, str_c(words));
 }
 
-static void on_silent(struct kernel *k)
+static void named_on_silent(struct kernel *k)
 {
-	log_warn(
-		"kernel %s: it does not answer while it runs a cell", of_kernel(k)->name);
+	log_warn("kernel %s: it does not answer while it runs a cell",
+		named_of_kernel(k)->name);
 }
 
 /* --- Cells ------------------------------------------------------------------------ */
 
 /* Stores the interpreter, the first line of the greeting's output. */
-static void take_interpreter(struct named *n)
+static void named_store_python(struct named *n)
 {
 	struct str said = buf_view(&n->greeting.head);
 	struct str line = str_trim(str_cut(&said, '\n'), " \t\r");
@@ -153,18 +153,19 @@ static void take_interpreter(struct named *n)
 	cell_reset(&n->greeting);
 }
 
-static void cell_done(struct named *n, enum jmsg_outcome outcome)
+static void named_finish_cell(struct named *n, enum jmsg_outcome outcome)
 {
 	buf_free(&n->code);
 	if (outcome == JMSG_ABORTED)
-		cell_text(&n->runner.cell, STR("[The kernel did not execute the cell.]"));
+		cell_put_text(
+			&n->runner.cell, STR("[The kernel did not execute the cell.]"));
 	n->runner.pause = 0;
 	n->runner.ops->done(n->runner.arg);
 	cell_reset(&n->runner.cell);
 }
 
 /* Runs the cell, whether or not its directory could be entered. */
-static void run_cell(struct named *n)
+static void named_run_cell(struct named *n)
 {
 	/* If the kernel is not idle, its end is reported next. */
 	if (n->kernel.state != KERNEL_IDLE)
@@ -172,45 +173,45 @@ static void run_cell(struct named *n)
 	n->step = STEP_CELL;
 	if (kernel_run(&n->kernel, buf_view(&n->code)) == 0)
 		return;
-	cell_text(&n->runner.cell, str_c(runner_no_memory));
-	cell_done(n, JMSG_OK);
-	become_idle(n);
+	cell_put_text(&n->runner.cell, str_c(runner_memory_error));
+	named_finish_cell(n, JMSG_OK);
+	named_set_idle(n);
 }
 
-static void again(struct timer *t)
+static void named_on_retry(struct timer *t)
 {
-	run_cell(container_of(t, struct named, timer));
+	named_run_cell(container_of(t, struct named, timer));
 }
 
 /*
  * For some time after an error some kernels abort each request. True: the cell is sent
  * again after a delay.
  */
-static bool try_again(struct named *n, enum jmsg_outcome outcome)
+static bool named_retry_cell(struct named *n, enum jmsg_outcome outcome)
 {
 	return outcome == JMSG_ABORTED && n->kernel.state == KERNEL_IDLE &&
 		n->refusals++ < NAMED_REFUSALS &&
-		timer_set(n->loop, &n->timer, KERNEL_REFUSED_MS, again) == 0;
+		timer_set(n->loop, &n->timer, KERNEL_REFUSED_MS, named_on_retry) == 0;
 }
 
-static void on_done(struct kernel *k, enum jmsg_outcome outcome)
+static void named_on_done(struct kernel *k, enum jmsg_outcome outcome)
 {
-	struct named *n = of_kernel(k);
+	struct named *n = named_of_kernel(k);
 
 	if (n->runner.state == RUNNER_BUSY && n->step == STEP_CHDIR) {
-		run_cell(n);
+		named_run_cell(n);
 		return;
 	}
 	if (n->runner.state == RUNNER_LOADING && k->state == KERNEL_IDLE)
-		take_interpreter(n);
-	else if (n->runner.state == RUNNER_BUSY && try_again(n, outcome))
+		named_store_python(n);
+	else if (n->runner.state == RUNNER_BUSY && named_retry_cell(n, outcome))
 		return;
 	else if (n->runner.state == RUNNER_BUSY)
-		cell_done(n, outcome);
-	become_idle(n);
+		named_finish_cell(n, outcome);
+	named_set_idle(n);
 }
 
-static void put_chdir(const struct named *n, struct str cwd, struct buf *out)
+static void named_put_chdir(const struct named *n, struct str cwd, struct buf *out)
 {
 	struct jw w;
 
@@ -220,9 +221,9 @@ static void put_chdir(const struct named *n, struct str cwd, struct buf *out)
 	buf_puts(out, n->language->chdir_end);
 }
 
-static int execute(struct runner *runner, struct str code, struct str cwd)
+static int named_execute(struct runner *runner, struct str code, struct str cwd)
 {
-	struct named *n = of_runner(runner);
+	struct named *n = named_of_runner(runner);
 	bool moves = n->language && cwd.n < sizeof(n->cwd) && !str_eq(cwd, str_c(n->cwd));
 	struct buf enter_cwd = BUF_INIT(8 * FILE_PATH_MAX);
 	int r;
@@ -231,7 +232,7 @@ static int execute(struct runner *runner, struct str code, struct str cwd)
 		return -EAGAIN;
 	buf_str(&n->code, code);
 	if (moves)
-		put_chdir(n, cwd, &enter_cwd);
+		named_put_chdir(n, cwd, &enter_cwd);
 	r = n->code.err ? n->code.err : enter_cwd.err;
 	r = r ? r : kernel_run(&n->kernel, moves ? buf_view(&enter_cwd) : code);
 	buf_free(&enter_cwd);
@@ -244,42 +245,44 @@ static int execute(struct runner *runner, struct str code, struct str cwd)
 	n->refusals = 0;
 	if (moves)
 		snprintf(n->cwd, sizeof(n->cwd), "%.*s", STR_ARG(cwd));
-	enter(n, RUNNER_BUSY);
+	named_enter(n, RUNNER_BUSY);
 	return 0;
 }
 
-static void nudge(struct runner *r)
+static void named_send_interrupt(struct runner *r)
 {
-	kernel_interrupt(&of_runner(r)->kernel);
+	kernel_interrupt(&named_of_runner(r)->kernel);
 }
 
-static void interrupt(struct runner *r)
+static void named_interrupt(struct runner *r)
 {
-	struct named *n = of_runner(r);
+	struct named *n = named_of_runner(r);
 
-	enter(n, RUNNER_STOPPING);
+	named_enter(n, RUNNER_STOPPING);
 	cell_reset(&r->cell);
 	/* A cell that is still waiting is not run any more. */
 	buf_free(&n->code);
 	n->interrupts = 1;
-	nudge(r);
+	named_send_interrupt(r);
 	/* If the kernel is idle it has refused the cell, which is not sent again. */
-	if (n->kernel.state == KERNEL_IDLE && timer_set(n->loop, &n->timer, 0, harder))
+	if (n->kernel.state == KERNEL_IDLE &&
+		timer_set(n->loop, &n->timer, 0, named_escalate_interrupt))
 		kernel_kill(&n->kernel);
 }
 
 /* Interrupts a second time, then kills the kernel. */
-static void harder(struct timer *t)
+static void named_escalate_interrupt(struct timer *t)
 {
 	struct named *n = container_of(t, struct named, timer);
 
 	if (n->kernel.state == KERNEL_IDLE) {
-		become_idle(n);
+		named_set_idle(n);
 		return;
 	}
 	if (n->interrupts++ == 1) {
-		nudge(&n->runner);
-		if (timer_set(n->loop, &n->timer, RUNNER_KILL_MS, harder) == 0)
+		named_send_interrupt(&n->runner);
+		if (timer_set(n->loop, &n->timer, RUNNER_KILL_MS,
+			    named_escalate_interrupt) == 0)
 			return;
 	}
 	log_info("kernel %s: a cell cannot be interrupted, it is killed", n->name);
@@ -288,7 +291,7 @@ static void harder(struct timer *t)
 
 /* --- End of the kernel ------------------------------------------------------------ */
 
-static void give_up(struct named *n, const char *why)
+static void named_abandon_start(struct named *n, const char *why)
 {
 	char words[NAMED_WORDS];
 
@@ -300,43 +303,44 @@ static void give_up(struct named *n, const char *why)
 }
 
 /* Another process may have taken a TCP port: the next start chooses other ports. */
-static void start_failed(struct named *n, const char *why)
+static void named_retry_start(struct named *n, const char *why)
 {
 	cell_reset(&n->greeting);
 	if (n->spec.by_ipc || ++n->tries >= NAMED_TRIES) {
-		give_up(n, why);
+		named_abandon_start(n, why);
 		return;
 	}
 	n->runner.pause = RUNNER_PAUSE_MS;
-	enter(n, RUNNER_PAUSED);
+	named_enter(n, RUNNER_PAUSED);
 }
 
-static void on_ended(struct kernel *k, const char *why, int status)
+static void named_on_ended(struct kernel *k, const char *why, int status)
 {
-	struct named *n = of_kernel(k);
+	struct named *n = named_of_kernel(k);
 	enum runner_state state = n->runner.state;
 
 	n->runner.pid = 0;
 	buf_free(&n->code);
 	if (state == RUNNER_STARTING || state == RUNNER_LOADING) {
-		start_failed(n, state == RUNNER_LOADING ? "it did not get ready" : why);
+		named_retry_start(
+			n, state == RUNNER_LOADING ? "it did not get ready" : why);
 		return;
 	}
 	log_warn("kernel %s: %s (status %d), another is started", n->name, why, status);
-	runner_rest(&n->runner);
+	runner_set_pause(&n->runner);
 	n->runner.ops->died(n->runner.arg, status, state == RUNNER_BUSY);
 	n->tries = 0;
-	enter(n, RUNNER_PAUSED);
+	named_enter(n, RUNNER_PAUSED);
 }
 
-static void too_late(struct timer *t)
+static void named_on_load_timeout(struct timer *t)
 {
 	kernel_kill(&container_of(t, struct named, timer)->kernel);
 }
 
-static void stop(struct runner *r)
+static void named_stop(struct runner *r)
 {
-	struct kernel *k = &of_runner(r)->kernel;
+	struct kernel *k = &named_of_runner(r)->kernel;
 
 	/* A busy kernel handles a shutdown request only after its cell. */
 	if (k->state == KERNEL_IDLE)
@@ -351,7 +355,7 @@ static void stop(struct runner *r)
  * Sends the greeting and then prepare, in a namespace of its own. A JSON text is a
  * valid literal.
  */
-static int greet(struct named *n)
+static int named_send_greeting(struct named *n)
 {
 	struct buf code = BUF_INIT(KERNEL_PREPARE_MAX * 2);
 	struct jw w;
@@ -367,21 +371,21 @@ static int greet(struct named *n)
 	return r;
 }
 
-static void on_ready(struct kernel *k)
+static void named_on_ready(struct kernel *k)
 {
-	struct named *n = of_kernel(k);
+	struct named *n = named_of_kernel(k);
 
-	enter(n, RUNNER_LOADING);
+	named_enter(n, RUNNER_LOADING);
 	log_info("kernel %s: %.*s, process %d", n->name, STR_ARG(n->spec.display),
 		(int)n->runner.pid);
 	if (!n->language || !n->language->greeting)
-		become_idle(n);
-	else if (greet(n))
+		named_set_idle(n);
+	else if (named_send_greeting(n))
 		kernel_kill(k);
 }
 
 /* The PREFIX of PREFIX/bin/python; NULL if memory is short. */
-static const char *prefix_of(const char *python, struct arena *a)
+static const char *named_python_prefix(const char *python, struct arena *a)
 {
 	struct str s = str_c(python);
 
@@ -390,7 +394,7 @@ static const char *prefix_of(const char *python, struct arena *a)
 	return arena_cstr(a, s);
 }
 
-static int find_in(struct named *n, const char *prefix, const char **why)
+static int named_find_spec_in(struct named *n, const char *prefix, const char **why)
 {
 	struct kernelspec_places places = {n->env, prefix};
 	struct str name = str_c(n->name);
@@ -402,7 +406,7 @@ static int find_in(struct named *n, const char *prefix, const char **why)
 }
 
 /* Searches the folders of the system and of each installed Python. */
-static int find(struct named *n, const char **why)
+static int named_find_spec(struct named *n, const char **why)
 {
 	const char *list[PYTHONS_MAX], *first = NULL;
 	size_t pythons;
@@ -410,14 +414,14 @@ static int find(struct named *n, const char **why)
 
 	arena_reset(&n->memory);
 	pythons = python_list(n->env, &n->memory, list);
-	r = find_in(n, NULL, why);
+	r = named_find_spec_in(n, NULL, why);
 	for (size_t i = 0; r == -ENOENT && i < pythons; i++) {
-		const char *prefix = prefix_of(list[i], &n->memory);
+		const char *prefix = named_python_prefix(list[i], &n->memory);
 
 		if (!prefix)
 			return -ENOMEM;
 		first = first ? first : prefix;
-		r = find_in(n, prefix, why);
+		r = named_find_spec_in(n, prefix, why);
 	}
 	if (r == -ENOENT && first &&
 		(!strcmp(n->name, "python") || !strcmp(n->name, "python3")))
@@ -425,7 +429,7 @@ static int find(struct named *n, const char **why)
 	return r;
 }
 
-static const struct language *language_of(const struct kernelspec *spec)
+static const struct language *named_find_language(const struct kernelspec *spec)
 {
 	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
 		if (str_eq_nocase(spec->language, str_c(languages[i].name)))
@@ -434,19 +438,19 @@ static const struct language *language_of(const struct kernelspec *spec)
 }
 
 static const struct kernel_events events = {
-	.ready = on_ready,
-	.message = on_message,
-	.lost = on_lost,
-	.done = on_done,
-	.silent = on_silent,
-	.ended = on_ended,
+	.ready = named_on_ready,
+	.message = named_on_message,
+	.lost = named_on_lost,
+	.done = named_on_done,
+	.silent = named_on_silent,
+	.ended = named_on_ended,
 };
 
 /*
  * Tries several folders: not every image has the usual one or allows to create a folder
  * in it.
  */
-static int launch(struct named *n)
+static int named_launch(struct named *n)
 {
 	static const char *const folders[] = {"/tmp", "/dev/shm", "/run", "/var/tmp"};
 	struct kernel_setup setup = {
@@ -469,21 +473,21 @@ static int launch(struct named *n)
 	return r;
 }
 
-static void begin(struct timer *t)
+static void named_on_pause_end(struct timer *t)
 {
 	struct named *n = container_of(t, struct named, timer);
 	const char *why = "";
-	int r = find(n, &why);
+	int r = named_find_spec(n, &why);
 
 	if (r) {
-		give_up(n, why[0] ? why : err_text(r));
+		named_abandon_start(n, why[0] ? why : err_text(r));
 		return;
 	}
-	n->language = language_of(&n->spec);
-	enter(n, RUNNER_STARTING);
-	r = launch(n);
+	n->language = named_find_language(&n->spec);
+	named_enter(n, RUNNER_STARTING);
+	r = named_launch(n);
 	if (r) {
-		give_up(n,
+		named_abandon_start(n,
 			r == -ENOENT
 				? "its program, or a folder for its sockets, is missing"
 				: err_text(r));
@@ -493,19 +497,19 @@ static void begin(struct timer *t)
 	n->runner.starts++;
 }
 
-static void start(struct runner *r, struct str cwd)
+static void named_start(struct runner *r, struct str cwd)
 {
-	struct named *n = of_runner(r);
+	struct named *n = named_of_runner(r);
 
 	snprintf(n->cwd, sizeof(n->cwd), "%.*s", STR_ARG(cwd));
 	r->pause = 0;
 	n->tries = 0;
-	enter(n, RUNNER_PAUSED);
+	named_enter(n, RUNNER_PAUSED);
 }
 
 /* --- The object ------------------------------------------------------------------- */
 
-static void info(const struct runner *r, struct jw *w)
+static void named_write_info(const struct runner *r, struct jw *w)
 {
 	const struct named *n = container_of(r, struct named, runner);
 
@@ -519,9 +523,9 @@ static void info(const struct runner *r, struct jw *w)
 	jw_str(w, n->spec.language);
 }
 
-static void del(struct runner *r)
+static void named_del(struct runner *r)
 {
-	struct named *n = of_runner(r);
+	struct named *n = named_of_runner(r);
 
 	kernel_free(&n->kernel);
 	timer_cancel(n->loop, &n->timer);
@@ -533,13 +537,13 @@ static void del(struct runner *r)
 }
 
 static const struct runner_kind kind = {
-	.start = start,
-	.execute = execute,
-	.interrupt = interrupt,
-	.nudge = nudge,
-	.stop = stop,
-	.info = info,
-	.del = del,
+	.start = named_start,
+	.execute = named_execute,
+	.interrupt = named_interrupt,
+	.send_interrupt = named_send_interrupt,
+	.stop = named_stop,
+	.info = named_write_info,
+	.del = named_del,
 };
 
 struct runner *named_new(struct loop *l, const char *const *env,
@@ -561,7 +565,7 @@ struct runner *named_new(struct loop *l, const char *const *env,
 	snprintf(n->name, sizeof(n->name), "%.*s", STR_ARG(name));
 	runner_init(&n->runner, &kind, ops, arg);
 	cell_init(&n->greeting);
-	arena_init(&n->memory, WHO_MEMORY_MAX);
+	arena_init(&n->memory, IDENTITY_MEMORY_MAX);
 	kernel_init(&n->kernel, &(struct kernel_setup){.loop = l});
 	return &n->runner;
 }

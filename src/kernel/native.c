@@ -41,20 +41,20 @@ struct native {
 	struct buf text; /* its output, if it is not shown unchanged */
 };
 
-static void next(struct native *n);
+static void native_run_steps(struct native *n);
 
 /* --- What a skill prints ---------------------------------------------------------- */
 
-static void take_output(struct native *n, struct str text)
+static void native_put_output(struct native *n, struct str text)
 {
 	if (n->step.show == CALLS_TEXT || n->step.show == CALLS_TEXT_NONE)
-		cell_text(&n->cell, text);
+		cell_put_text(&n->cell, text);
 	else
 		buf_str(&n->text, text);
 }
 
 /* Reads output. True: the pipe is at its end. */
-static bool drain(struct native *n, bool all)
+static bool native_read_output(struct native *n, bool all)
 {
 	char room[4096];
 	ssize_t got;
@@ -62,26 +62,26 @@ static bool drain(struct native *n, bool all)
 	do {
 		got = n->out.fd < 0 ? 0 : read(n->out.fd, room, sizeof(room));
 		if (got > 0)
-			take_output(n, str_make(room, (size_t)got));
+			native_put_output(n, str_make(room, (size_t)got));
 	} while (all && (got > 0 || (got < 0 && errno == EINTR)));
 	return got == 0;
 }
 
-static void output_ready(struct io *io, uint32_t events)
+static void native_on_output(struct io *io, uint32_t events)
 {
 	struct native *n = container_of(io, struct native, out);
 
 	(void)events;
-	if (drain(n, false))
+	if (native_read_output(n, false))
 		loop_close(n->loop, &n->out);
 }
 
 /* --- A call ------------------------------------------------------------------------ */
 
-static void put_words(struct native *n, const char *what, const char *why)
+static void native_put_error(struct native *n, const char *what, const char *why)
 {
-	cell_text(&n->cell, str_c(what));
-	cell_text(&n->cell, str_c(why));
+	cell_put_text(&n->cell, str_c(what));
+	cell_put_text(&n->cell, str_c(why));
 }
 
 /* Writes the output of a skill that could not be started because of err. */
@@ -95,40 +95,41 @@ static void native_put_failure(struct native *n, int err)
 		plugins_program_explain(path, r, &why);
 	else
 		buf_puts(&why, err_text(err));
-	cell_text(&n->cell, STR("[The skill could not be started: "));
-	cell_text(&n->cell, buf_view(&why));
-	cell_text(&n->cell, STR("]"));
+	cell_put_text(&n->cell, STR("[The skill could not be started: "));
+	cell_put_text(&n->cell, buf_view(&why));
+	cell_put_text(&n->cell, STR("]"));
 	buf_free(&why);
 }
 
 /* Shows the return value as Python does; false: an exception. */
-static bool show_value(struct native *n, int status)
+static bool native_show_result(struct native *n, int status)
 {
 	struct buf repr = BUF_INIT(CALLS_STEP_MAX);
 	struct str text = buf_view(&n->text);
 
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) {
 		if (WIFEXITED(status) && WEXITSTATUS(status) == USAGE)
-			put_words(n, "ValueError: these are no arguments for ",
+			native_put_error(n, "ValueError: these are no arguments for ",
 				n->step.skill);
 		else
-			put_words(n, "RuntimeError: it was ended: ", n->step.skill);
+			native_put_error(
+				n, "RuntimeError: it was ended: ", n->step.skill);
 		return false;
 	}
 	if (n->step.show == CALLS_TEXT_NONE)
-		cell_text(&n->cell, STR("None\n"));
+		cell_put_text(&n->cell, STR("None\n"));
 	if (n->step.show != CALLS_REPR)
 		return true;
 	text.n -= str_ends(text, STR("\n"));
 	calls_put_repr(&repr, text);
-	cell_text(&n->cell,
+	cell_put_text(&n->cell,
 		repr.err || n->text.err ? STR("[The result is too long to be shown.]")
 					: buf_view(&repr));
 	buf_free(&repr);
 	return true;
 }
 
-static void finish(struct native *n)
+static void native_finish(struct native *n)
 {
 	n->busy = false;
 	calls_free(&n->calls);
@@ -137,29 +138,29 @@ static void finish(struct native *n)
 	n->done(n->arg);
 }
 
-static void ended(struct child *c, int status)
+static void native_on_exit(struct child *c, int status)
 {
 	struct native *n = container_of(c, struct native, child);
-	int err = spawn_outcome(&n->report);
+	int err = spawn_read_outcome(&n->report);
 
 	n->pid = 0;
-	drain(n, true);
+	native_read_output(n, true);
 	loop_close(n->loop, &n->out);
 	spawn_report_close(&n->report);
 	if (err < 0 && err != -EAGAIN && err != -EINTR) {
 		native_put_failure(n, err);
-		finish(n);
-	} else if (show_value(n, status)) {
-		next(n);
+		native_finish(n);
+	} else if (native_show_result(n, status)) {
+		native_run_steps(n);
 	} else {
-		finish(n);
+		native_finish(n);
 	}
 }
 
 /* Writes the arguments to a memory file; returns its fd, at offset 0. */
-static int put_arguments(const struct native *n)
+static int native_write_arguments(const struct native *n)
 {
-	int fd = fd_memory("call", n->step.text.n);
+	int fd = fd_create_memory("call", n->step.text.n);
 	int r = fd < 0 ? fd : fd_write_all(fd, n->step.text.p, n->step.text.n);
 
 	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
@@ -169,7 +170,7 @@ static int put_arguments(const struct native *n)
 	return r < 0 ? r : fd;
 }
 
-static int launch(struct native *n, int in, int out)
+static int native_spawn(struct native *n, int in, int out)
 {
 	char path[FILE_PATH_MAX];
 	const char *argv[] = {path, "--json", NULL};
@@ -180,7 +181,7 @@ static int launch(struct native *n, int in, int out)
 		.cwd = n->cwd,
 		.tty = -1,
 		.fds = {in, out, out},
-		.dies_with_us = true,
+		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = n->user,
 	};
@@ -192,16 +193,16 @@ static int launch(struct native *n, int in, int out)
 		return -ENAMETOOLONG;
 	r = spawn(&sp, &n->pid, &n->report);
 	if (r == 0)
-		children_watch(&n->child, n->pid, ended);
+		children_watch(&n->child, n->pid, native_on_exit);
 	return r;
 }
 
-static int call(struct native *n)
+static int native_start_call(struct native *n)
 {
 	char program[FILE_PATH_MAX];
 	int out[2] = {-1, -1};
 	int r = plugins_program_find(program);
-	int in = r ? r : put_arguments(n);
+	int in = r ? r : native_write_arguments(n);
 
 	/* Without od-plugins the last folder of PATH is not that of the skills. */
 	if (in < 0)
@@ -210,10 +211,10 @@ static int call(struct native *n)
 
 	buf_reset(&n->text);
 	if (r == 0)
-		r = loop_add(n->loop, &n->out, out[0], EPOLLIN, output_ready);
+		r = loop_add(n->loop, &n->out, out[0], EPOLLIN, native_on_output);
 	if (r == 0) {
 		out[0] = -1;
-		r = launch(n, in, out[1]);
+		r = native_spawn(n, in, out[1]);
 	}
 	if (r < 0)
 		loop_close(n->loop, &n->out);
@@ -224,24 +225,24 @@ static int call(struct native *n)
 }
 
 /* Executes the steps that need no process, up to the next call. */
-static void next(struct native *n)
+static void native_run_steps(struct native *n)
 {
 	int r;
 
 	while ((r = calls_next(&n->calls, &n->step)) == 0) {
 		if (n->step.kind == CALLS_SKILL) {
-			r = call(n);
+			r = native_start_call(n);
 			if (r == 0)
 				return;
 			break;
 		}
-		cell_text(&n->cell, n->step.text);
+		cell_put_text(&n->cell, n->step.text);
 		if (n->step.kind == CALLS_ERROR)
 			break;
 	}
 	if (r < 0)
 		native_put_failure(n, r);
-	finish(n);
+	native_finish(n);
 }
 
 /* --- Cells ------------------------------------------------------------------------- */
@@ -263,7 +264,7 @@ int native_execute(struct native *n, struct str code, struct str cwd)
 	cell_reset(&n->cell);
 	calls_init(&n->calls, buf_view(&n->code));
 	n->busy = true;
-	next(n);
+	native_run_steps(n);
 	return 0;
 }
 
@@ -292,7 +293,7 @@ struct cell *native_cell(struct native *n)
  * The skills are in the last folder of the PATH. Their state is shared by all cells of
  * this kind.
  */
-static bool make_env(struct native *n, const char *const *env)
+static bool native_make_env(struct native *n, const char *const *env)
 {
 	struct str path = str_c(env_value(env, "PATH"));
 
@@ -320,11 +321,11 @@ struct native *native_new(struct loop *l, const char *const *env,
 		.report.fd = -1,
 		.out.fd = -1,
 	};
-	arena_init(&n->memory, WHO_MEMORY_MAX);
+	arena_init(&n->memory, IDENTITY_MEMORY_MAX);
 	buf_init(&n->code, CALLS_STEP_MAX);
 	buf_init(&n->text, CALLS_STEP_MAX);
 	cell_init(&n->cell);
-	if (make_env(n, env))
+	if (native_make_env(n, env))
 		return n;
 	native_del(n);
 	return NULL;

@@ -25,7 +25,7 @@ static const char *const usual[] = {
 };
 
 /* Adds the program name in dir; dir is empty if name is a whole path. */
-static void add(struct finder *f, struct str dir, const char *name)
+static void python_add_program(struct finder *f, struct str dir, const char *name)
 {
 	char path[FILE_PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%.*s%s", STR_ARG(dir), name);
@@ -41,7 +41,7 @@ static void add(struct finder *f, struct str dir, const char *name)
 }
 
 /* Reads lines NAME=VALUE; the value may be quoted. */
-static void add_environment(struct finder *f)
+static void python_add_environment(struct finder *f)
 {
 	static const struct str name = {"OH_INTERPRETER_PATH=", 20};
 	char *room = arena_alloc(f->arena, ENVIRONMENT_MAX);
@@ -56,11 +56,12 @@ static void add_environment(struct finder *f)
 		if (str_starts(line, STR("export ")))
 			line = str_skip(line, 7);
 		if (str_starts(line, name))
-			add(f, str_trim(str_skip(line, name.n), "\"'"), "");
+			python_add_program(
+				f, str_trim(str_skip(line, name.n), "\"'"), "");
 	}
 }
 
-static void add_path(struct finder *f, struct str path)
+static void python_add_path(struct finder *f, struct str path)
 {
 	static const char *const names[] = {"/python3", "/python"};
 
@@ -68,12 +69,12 @@ static void add_path(struct finder *f, struct str path)
 		struct str rest = path;
 
 		while (rest.n)
-			add(f, str_cut(&rest, ':'), names[i]);
+			python_add_program(f, str_cut(&rest, ':'), names[i]);
 	}
 }
 
 /* Adds the environments of the contract's own images. */
-static void add_poetry(struct finder *f)
+static void python_add_poetry(struct finder *f)
 {
 	static const char top[] = "/openhands/poetry";
 	DIR *d = opendir(top);
@@ -84,7 +85,7 @@ static void add_poetry(struct finder *f)
 
 		snprintf(dir, sizeof(dir), "%s/%s", top, e->d_name);
 		if (e->d_name[0] != '.')
-			add(f, str_c(dir), "/bin/python");
+			python_add_program(f, str_c(dir), "/bin/python");
 	}
 	if (d)
 		closedir(d);
@@ -94,15 +95,15 @@ size_t python_list(const char *const *env, struct arena *a, const char **list)
 {
 	struct finder f = {.arena = a, .list = list};
 
-	add(&f, str_c(env_value(env, "OD_PYTHON")), "");
-	add(&f, str_c(env_value(env, "OH_INTERPRETER_PATH")), "");
-	add_environment(&f);
-	add(&f, str_c(env_value(env, "VIRTUAL_ENV")), "/bin/python");
-	add(&f, str_c(env_value(env, "CONDA_PREFIX")), "/bin/python");
-	add_path(&f, str_c(env_value(env, "PATH")));
+	python_add_program(&f, str_c(env_value(env, "OD_PYTHON")), "");
+	python_add_program(&f, str_c(env_value(env, "OH_INTERPRETER_PATH")), "");
+	python_add_environment(&f);
+	python_add_program(&f, str_c(env_value(env, "VIRTUAL_ENV")), "/bin/python");
+	python_add_program(&f, str_c(env_value(env, "CONDA_PREFIX")), "/bin/python");
+	python_add_path(&f, str_c(env_value(env, "PATH")));
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
-		add(&f, STR(""), usual[i]);
-	add_poetry(&f);
-	add(&f, STR(""), "/.od/plugins/python/bin/python3");
+		python_add_program(&f, STR(""), usual[i]);
+	python_add_poetry(&f);
+	python_add_program(&f, STR(""), "/.od/plugins/python/bin/python3");
 	return f.n;
 }

@@ -24,13 +24,14 @@ void rich_move(struct rich *to, struct rich *from)
  * Whether the key, as written in JSON, is shown elsewhere. Another spelling of it is
  * harmless.
  */
-static bool is_elsewhere(struct str key)
+static bool rich_is_excluded(struct str key)
 {
 	return str_eq(key, STR("\"text/plain\"")) || str_eq(key, STR("\"image/png\""));
 }
 
 /* The JSON text to write for the value. */
-static struct str text_of(struct str key, struct json_val value, struct arena *texts)
+static struct str rich_value_text(
+	struct str key, struct json_val value, struct arena *texts)
 {
 	static const struct json_caps caps = {
 		JSON_DEPTH_MAX, JMSG_TOKENS_MAX, JMSG_KEYS_MAX};
@@ -52,12 +53,12 @@ void rich_put(struct rich *r, struct json_val data, struct arena *texts)
 	int it = 0;
 
 	while (json_next(data, &it, &key, &value)) {
-		if (is_elsewhere(json_raw(key)))
+		if (rich_is_excluded(json_raw(key)))
 			continue;
 		buf_puts(&r->list, members++ ? "," : before ? ",{" : "{");
 		buf_str(&r->list, json_raw(key));
 		buf_putc(&r->list, ':');
-		buf_str(&r->list, text_of(json_raw(key), value, texts));
+		buf_str(&r->list, rich_value_text(json_raw(key), value, texts));
 	}
 	if (members)
 		buf_putc(&r->list, '}');

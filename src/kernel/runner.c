@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-const char runner_no_memory[] =
+const char runner_memory_error[] =
 	"[The cell was not executed: the sandbox is out of memory.]";
 
 void runner_init(struct runner *r, const struct runner_kind *kind,
@@ -50,7 +50,7 @@ const char *runner_state_name(enum runner_state s)
 	return names[s];
 }
 
-void runner_rest(struct runner *r)
+void runner_set_pause(struct runner *r)
 {
 	/*
 	 * A death in a cell is the cell's fault; repeated deaths in other states are

@@ -58,7 +58,7 @@ struct runner_kind {
 	 */
 	void (*interrupt)(struct runner *r);
 	/* In BUSY: interrupts the cell once; its output is still the result. */
-	void (*nudge)(struct runner *r);
+	void (*send_interrupt)(struct runner *r);
 	/*
 	 * Ends the process, if there is one: died follows. An idle process gets a
 	 * shutdown request first, if its kind has one.
@@ -92,10 +92,10 @@ void runner_init(struct runner *r, const struct runner_kind *kind,
 /* Changes the state by a legal transition. */
 void runner_enter(struct runner *r, enum runner_state to);
 /* The message shown as the content of a cell that could not be executed. */
-extern const char runner_no_memory[];
+extern const char runner_memory_error[];
 /* The name of a state for humans. */
 const char *runner_state_name(enum runner_state s);
 /* Sets the pause that follows a death in the present state. */
-void runner_rest(struct runner *r);
+void runner_set_pause(struct runner *r);
 
 #endif

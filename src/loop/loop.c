@@ -43,7 +43,7 @@ struct loop {
 static int signal_pipe[2] = {-1, -1};
 static volatile sig_atomic_t signal_came[SIGNALS];
 
-static void on_signal(int signo)
+static void loop_on_signal(int signo)
 {
 	int saved = errno;
 
@@ -57,7 +57,7 @@ static void on_signal(int signo)
 	errno = saved;
 }
 
-static void signal_ready(struct io *io, uint32_t events)
+static void loop_dispatch_signals(struct io *io, uint32_t events)
 {
 	struct loop *l = container_of(io, struct loop, signal_io);
 	char wakeups[64];
@@ -97,7 +97,7 @@ struct loop *loop_new(int *err)
 	return l;
 }
 
-static void run_later(struct loop *l)
+static void loop_run_deferred(struct loop *l)
 {
 	while (l->later) {
 		struct later *d = l->later;
@@ -111,7 +111,7 @@ void loop_del(struct loop *l)
 {
 	if (!l)
 		return;
-	run_later(l);
+	loop_run_deferred(l);
 	for (int s = 1; s < SIGNALS; s++)
 		if (l->handlers[s].fn)
 			signal(s, s == SIGCHLD ? SIG_DFL : SIG_IGN);
@@ -149,7 +149,7 @@ int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn)
 	return 0;
 }
 
-void loop_want(struct loop *l, struct io *io, uint32_t events)
+void loop_set_events(struct loop *l, struct io *io, uint32_t events)
 {
 	struct epoll_event e = {.events = events, .data.ptr = io};
 	int r;
@@ -178,26 +178,26 @@ void loop_close(struct loop *l, struct io *io)
 	fd_close(&fd);
 }
 
-static void heap_put(struct loop *l, size_t slot, struct timer *t)
+static void loop_heap_set(struct loop *l, size_t slot, struct timer *t)
 {
 	l->heap[slot] = t;
 	t->slot = slot + 1;
 }
 
-static void heap_up(struct loop *l, size_t slot, struct timer *t)
+static void loop_heap_up(struct loop *l, size_t slot, struct timer *t)
 {
 	while (slot > 0) {
 		size_t parent = (slot - 1) / 2;
 
 		if (l->heap[parent]->at <= t->at)
 			break;
-		heap_put(l, slot, l->heap[parent]);
+		loop_heap_set(l, slot, l->heap[parent]);
 		slot = parent;
 	}
-	heap_put(l, slot, t);
+	loop_heap_set(l, slot, t);
 }
 
-static void heap_down(struct loop *l, size_t slot, struct timer *t)
+static void loop_heap_down(struct loop *l, size_t slot, struct timer *t)
 {
 	for (;;) {
 		size_t child = 2 * slot + 1;
@@ -208,13 +208,13 @@ static void heap_down(struct loop *l, size_t slot, struct timer *t)
 			child++;
 		if (t->at <= l->heap[child]->at)
 			break;
-		heap_put(l, slot, l->heap[child]);
+		loop_heap_set(l, slot, l->heap[child]);
 		slot = child;
 	}
-	heap_put(l, slot, t);
+	loop_heap_set(l, slot, t);
 }
 
-static int heap_grow(struct loop *l)
+static int loop_heap_grow(struct loop *l)
 {
 	size_t cap = l->heap_cap ? l->heap_cap * 2 : HEAP_FIRST;
 	struct timer **p = realloc(l->heap, cap * sizeof(*p));
@@ -228,13 +228,13 @@ static int heap_grow(struct loop *l)
 
 int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn)
 {
-	if (!t->slot && l->heap_n == l->heap_cap && heap_grow(l) < 0)
+	if (!t->slot && l->heap_n == l->heap_cap && loop_heap_grow(l) < 0)
 		return -ENOMEM;
 	timer_cancel(l, t);
 	t->at = clock_ms() + ms;
 	t->fn = fn;
 	l->heap_n++;
-	heap_up(l, l->heap_n - 1, t);
+	loop_heap_up(l, l->heap_n - 1, t);
 	return 0;
 }
 
@@ -249,11 +249,11 @@ void timer_cancel(struct loop *l, struct timer *t)
 	last = l->heap[--l->heap_n];
 	if (last == t)
 		return;
-	heap_up(l, slot, last);
-	heap_down(l, last->slot - 1, last);
+	loop_heap_up(l, slot, last);
+	loop_heap_down(l, last->slot - 1, last);
 }
 
-static void run_timers(struct loop *l)
+static void loop_run_timers(struct loop *l)
 {
 	/* Timers that callbacks set for a later millisecond wait for the next batch. */
 	uint64_t now = l->now;
@@ -266,7 +266,7 @@ static void run_timers(struct loop *l)
 	}
 }
 
-static int wait_ms(const struct loop *l)
+static int loop_compute_timeout(const struct loop *l)
 {
 	uint64_t now = clock_ms();
 
@@ -277,14 +277,14 @@ static int wait_ms(const struct loop *l)
 	return l->heap[0]->at - now > 60000 ? 60000 : (int)(l->heap[0]->at - now);
 }
 
-void loop_stay_awake(struct loop *l, unsigned us)
+void loop_busy_poll(struct loop *l, unsigned us)
 {
 	l->awake_until = us ? clock_us() + us : 0;
 }
 
-static int wait_for_events(struct loop *l, struct epoll_event *batch)
+static int loop_wait_events(struct loop *l, struct epoll_event *batch)
 {
-	while (l->awake_until && wait_ms(l) != 0) {
+	while (l->awake_until && loop_compute_timeout(l) != 0) {
 		int n = epoll_wait(l->ep, batch, BATCH, 0);
 
 		if (n != 0)
@@ -293,7 +293,7 @@ static int wait_for_events(struct loop *l, struct epoll_event *batch)
 		if (clock_us() >= l->awake_until)
 			l->awake_until = 0;
 	}
-	return epoll_wait(l->ep, batch, BATCH, wait_ms(l));
+	return epoll_wait(l->ep, batch, BATCH, loop_compute_timeout(l));
 }
 
 int loop_run(struct loop *l)
@@ -301,7 +301,7 @@ int loop_run(struct loop *l)
 	struct epoll_event batch[BATCH];
 
 	while (!l->stop) {
-		int n = wait_for_events(l, batch);
+		int n = loop_wait_events(l, batch);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
@@ -318,17 +318,17 @@ int loop_run(struct loop *l)
 			if (io->fd >= 0 && io->batch != l->batch)
 				io->fn(io, batch[i].events);
 		}
-		run_timers(l);
+		loop_run_timers(l);
 		l->in_batch = false;
-		run_later(l);
+		loop_run_deferred(l);
 	}
 	l->stop = false;
 	return 0;
 }
 
-int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg)
+int loop_handle_signal(struct loop *l, int signo, signal_fn *fn, void *arg)
 {
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction sa = {.sa_handler = loop_on_signal, .sa_flags = SA_RESTART};
 	int r;
 
 	assert(signo > 0 && signo < SIGNALS);
@@ -336,7 +336,8 @@ int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg)
 		r = fd_pipe(signal_pipe);
 		if (r < 0)
 			return r;
-		r = loop_add(l, &l->signal_io, signal_pipe[0], EPOLLIN, signal_ready);
+		r = loop_add(
+			l, &l->signal_io, signal_pipe[0], EPOLLIN, loop_dispatch_signals);
 		if (r < 0)
 			return r;
 	}
@@ -345,12 +346,12 @@ int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg)
 	return sigaction(signo, &sa, NULL) < 0 ? -errno : 0;
 }
 
-void loop_ignore(int signo)
+void loop_ignore_signal(int signo)
 {
 	signal(signo, SIG_IGN);
 }
 
-void loop_free_later(struct loop *l, struct later *d, later_fn *fn)
+void loop_defer_free(struct loop *l, struct later *d, later_fn *fn)
 {
 	if (!l->in_batch) {
 		fn(d);

@@ -2,7 +2,7 @@
  * The event loop: level-triggered epoll, a heap of absolute deadlines, signals.
  *
  * It has a single thread. A callback uses at most 64 KiB or about 1 ms, then returns.
- * Objects that own a struct io are freed by loop_free_later, after the batch of events in
+ * Objects that own a struct io are freed by loop_defer_free, after the batch of events in
  * which they ended. An io added inside a batch gets none of the events of this batch:
  * they belong to an earlier use of the io or the fd.
  */
@@ -52,7 +52,7 @@ struct later {
 
 struct loop *loop_new(int *err) MUST_USE;
 /*
- * Runs the pending calls of loop_free_later and closes the loop's own fds, never those of
+ * Runs the pending calls of loop_defer_free and closes the loop's own fds, never those of
  * an io. Signals that the loop delivered are ignored from here on, so that a late one has
  * no effect. Children can still be waited for.
  */
@@ -67,7 +67,7 @@ void loop_stop(struct loop *l);
  * ends that. For an event expected sooner than a sleeping processor would wake up.
  * Between polls, other runnable threads on this processor run first.
  */
-void loop_stay_awake(struct loop *l, unsigned us);
+void loop_busy_poll(struct loop *l, unsigned us);
 /* The time of the wake-up of the present batch, monotonic ms. */
 uint64_t loop_now(const struct loop *l);
 /* The number of the present batch of events; each wake-up has a new number. */
@@ -76,7 +76,7 @@ uint64_t loop_batch(const struct loop *l);
 /* Starts watching fd. io stays the caller's and must not move. */
 int loop_add(struct loop *l, struct io *io, int fd, uint32_t events, io_fn *fn) MUST_USE;
 /* Changes the interest; cheap when nothing changes. */
-void loop_want(struct loop *l, struct io *io, uint32_t events);
+void loop_set_events(struct loop *l, struct io *io, uint32_t events);
 /* Stops watching and sets io->fd to -1; the fd itself stays open. */
 void loop_remove(struct loop *l, struct io *io);
 /* As loop_remove, and closes the fd; legal when io watches nothing. */
@@ -90,15 +90,15 @@ void timer_cancel(struct loop *l, struct timer *t);
  * Delivers signo through a self-pipe to fn, outside of signal context. A signal has one
  * handler. Signals coalesce: a handler must check all possible causes.
  */
-int loop_signal(struct loop *l, int signo, signal_fn *fn, void *arg) MUST_USE;
+int loop_handle_signal(struct loop *l, int signo, signal_fn *fn, void *arg) MUST_USE;
 
 /* Ignores signo; children start with its default disposition. */
-void loop_ignore(int signo);
+void loop_ignore_signal(int signo);
 
 /*
  * Calls fn(d) after the present batch of events, or at once outside a batch; fn frees the
  * object that d is a part of. To be called once per object.
  */
-void loop_free_later(struct loop *l, struct later *d, later_fn *fn);
+void loop_defer_free(struct loop *l, struct later *d, later_fn *fn);
 
 #endif

@@ -15,36 +15,36 @@
 
 enum { DRAIN_READS = 16 }; /* more than a pipe holds */
 
-static void enter(struct mcp_child *c, enum mcp_child_state to)
+static void mcp_child_enter(struct mcp_child *c, enum mcp_child_state to)
 {
 	enum {
 		OFF = 1 << MCP_CHILD_OFF,
 		HELLO = 1 << MCP_CHILD_HELLO,
 		READY = 1 << MCP_CHILD_READY,
 		PAUSED = 1 << MCP_CHILD_PAUSED,
-		LEAVING = 1 << MCP_CHILD_LEAVING,
+		LEAVING = 1 << MCP_CHILD_STOPPING,
 	};
 	static const unsigned from[] = {
 		[MCP_CHILD_OFF] = OFF | HELLO | READY | PAUSED | LEAVING,
 		[MCP_CHILD_HELLO] = OFF | PAUSED,
 		[MCP_CHILD_READY] = HELLO,
 		[MCP_CHILD_PAUSED] = HELLO | READY,
-		[MCP_CHILD_LEAVING] = HELLO | READY | PAUSED,
+		[MCP_CHILD_STOPPING] = HELLO | READY | PAUSED,
 	};
 	enum mcp_child_state before = c->state;
 
 	assert(from[to] & 1U << before);
 	c->state = to;
 	c->since = loop_now(c->loop);
-	if (to != MCP_CHILD_OFF && to != MCP_CHILD_LEAVING)
-		c->ops->changed(c, before);
+	if (to != MCP_CHILD_OFF && to != MCP_CHILD_STOPPING)
+		c->ops->on_state(c, before);
 }
 
 /* --- Requests ------------------------------------------------------------------ */
 
-static void unlink_ask(struct mcp_ask *q)
+static void mcp_child_unlink_request(struct mcp_child_call *q)
 {
-	struct mcp_ask **at = &q->child->asks;
+	struct mcp_child_call **at = &q->child->calls;
 
 	while (*at != q)
 		at = &(*at)->next;
@@ -52,18 +52,18 @@ static void unlink_ask(struct mcp_ask *q)
 	q->child = NULL;
 }
 
-static void fail_all(struct mcp_child *c, const char *why)
+static void mcp_child_fail_requests(struct mcp_child *c, const char *why)
 {
-	while (c->asks) {
-		struct mcp_ask *q = c->asks;
+	while (c->calls) {
+		struct mcp_child_call *q = c->calls;
 
-		unlink_ask(q);
+		mcp_child_unlink_request(q);
 		q->done(q, NULL, why);
 	}
 }
 
 /* Bytes that the pipe does not accept stay queued. The size of send limits the queue. */
-static void flush(struct mcp_child *c)
+static void mcp_child_flush(struct mcp_child *c)
 {
 	while (c->send.n && c->in.fd >= 0) {
 		ssize_t n = write(c->in.fd, c->send.p, c->send.n);
@@ -77,15 +77,15 @@ static void flush(struct mcp_child *c)
 			buf_reset(&c->send);
 	}
 	if (c->in.fd >= 0)
-		loop_want(c->loop, &c->in, c->send.n ? EPOLLOUT : 0);
+		loop_set_events(c->loop, &c->in, c->send.n ? EPOLLOUT : 0);
 }
 
-static void in_ready(struct io *io, uint32_t events)
+static void mcp_child_on_stdin(struct io *io, uint32_t events)
 {
 	struct mcp_child *c = container_of(io, struct mcp_child, in);
 
 	if (!(events & (EPOLLERR | EPOLLHUP))) {
-		flush(c);
+		mcp_child_flush(c);
 		return;
 	}
 	/*
@@ -101,7 +101,7 @@ static void in_ready(struct io *io, uint32_t events)
  * Ends the message that begins at the offset before: makes it a line, or removes it on
  * error.
  */
-static int end_line(struct mcp_child *c, size_t before)
+static int mcp_child_end_line(struct mcp_child *c, size_t before)
 {
 	int err;
 
@@ -119,33 +119,35 @@ static int end_line(struct mcp_child *c, size_t before)
 }
 
 /* Writes a request; id 0: a notification. */
-static int put(struct mcp_child *c, uint64_t id, struct str method, struct str params)
+static int mcp_child_put_message(
+	struct mcp_child *c, uint64_t id, struct str method, struct str params)
 {
 	size_t before = c->send.n;
 
-	jsonrpc_call(&c->send, id, method, params);
-	return end_line(c, before);
+	jsonrpc_write_call(&c->send, id, method, params);
+	return mcp_child_end_line(c, before);
 }
 
-static int ask(
-	struct mcp_child *c, struct mcp_ask *q, struct str method, struct str params)
+static int mcp_child_send_request(struct mcp_child *c, struct mcp_child_call *q,
+	struct str method, struct str params)
 {
-	int r = put(c, ++c->last_id, method, params);
+	int r = mcp_child_put_message(c, ++c->last_id, method, params);
 
 	if (r < 0)
 		return r;
 	q->id = c->last_id;
 	q->child = c;
-	q->next = c->asks;
-	c->asks = q;
-	flush(c);
+	q->next = c->calls;
+	c->calls = q;
+	mcp_child_flush(c);
 	return 0;
 }
 
-int mcp_child_ask(
-	struct mcp_child *c, struct mcp_ask *q, struct str method, struct str params)
+int mcp_child_request(struct mcp_child *c, struct mcp_child_call *q, struct str method,
+	struct str params)
 {
-	return c->state == MCP_CHILD_READY ? ask(c, q, method, params) : ERR_CLOSED;
+	return c->state == MCP_CHILD_READY ? mcp_child_send_request(c, q, method, params)
+					   : ERR_CLOSED;
 }
 
 uint64_t mcp_child_next_id(const struct mcp_child *c)
@@ -153,61 +155,64 @@ uint64_t mcp_child_next_id(const struct mcp_child *c)
 	return c->last_id + 1;
 }
 
-void mcp_child_forget(struct mcp_ask *q, bool tell)
+void mcp_child_cancel(struct mcp_child_call *q, bool tell)
 {
 	struct mcp_child *c = q->child;
 	char room[MCP_CANCELLED_MAX];
 
 	if (!c)
 		return;
-	unlink_ask(q);
-	if (tell && put(c, 0, STR(MCP_CANCELLED), mcp_cancelled_params(room, q->id)) == 0)
-		flush(c);
+	mcp_child_unlink_request(q);
+	if (tell &&
+		mcp_child_put_message(
+			c, 0, STR(MCP_CANCELLED), mcp_cancelled_params(room, q->id)) == 0)
+		mcp_child_flush(c);
 }
 
 /* --- Messages from the server -------------------------------------------------- */
 
-static struct mcp_ask *find(struct mcp_child *c, struct str id)
+static struct mcp_child_call *mcp_child_find_request(struct mcp_child *c, struct str id)
 {
 	uint64_t n;
 
 	/* Some servers write every id as a string. */
 	if (str_u64(str_trim(id, "\""), UINT64_MAX, &n) < 0)
 		return NULL;
-	for (struct mcp_ask *q = c->asks; q; q = q->next)
+	for (struct mcp_child_call *q = c->calls; q; q = q->next)
 		if (q->id == n)
 			return q;
 	return NULL;
 }
 
-void mcp_child_tell(struct mcp_child *c, struct str method, struct str params)
+void mcp_child_notify(struct mcp_child *c, struct str method, struct str params)
 {
-	if (c->state == MCP_CHILD_READY && put(c, 0, method, params) == 0)
-		flush(c);
+	if (c->state == MCP_CHILD_READY &&
+		mcp_child_put_message(c, 0, method, params) == 0)
+		mcp_child_flush(c);
 }
 
-void mcp_child_answer(struct mcp_child *c, struct str id, const struct jsonrpc *m)
+void mcp_child_send_answer(struct mcp_child *c, struct str id, const struct jsonrpc *m)
 {
 	size_t before = c->send.n;
 
-	jsonrpc_pass(&c->send, id, m);
-	if (end_line(c, before) == 0)
-		flush(c);
+	jsonrpc_write_forward(&c->send, id, m);
+	if (mcp_child_end_line(c, before) == 0)
+		mcp_child_flush(c);
 	else
-		mcp_child_refuse(
+		mcp_child_send_error(
 			c, id, JSONRPC_INTERNAL, "There is no room for the answer.");
 }
 
-void mcp_child_refuse(struct mcp_child *c, struct str id, int code, const char *words)
+void mcp_child_send_error(struct mcp_child *c, struct str id, int code, const char *words)
 {
 	size_t before = c->send.n;
 
-	jsonrpc_error(&c->send, id, code, str_c(words));
-	if (end_line(c, before) == 0)
-		flush(c);
+	jsonrpc_write_error(&c->send, id, code, str_c(words));
+	if (mcp_child_end_line(c, before) == 0)
+		mcp_child_flush(c);
 }
 
-static void pong(struct mcp_child *c, struct str id)
+static void mcp_child_send_pong(struct mcp_child *c, struct str id)
 {
 	size_t before = c->send.n;
 	struct jw w;
@@ -215,48 +220,49 @@ static void pong(struct mcp_child *c, struct str id)
 	jsonrpc_begin(&w, &c->send, id);
 	jw_raw(&w, STR("{}"));
 	jsonrpc_end(&w);
-	if (end_line(c, before) == 0)
-		flush(c);
+	if (mcp_child_end_line(c, before) == 0)
+		mcp_child_flush(c);
 }
 
-static void take(struct mcp_child *c, const struct jsonrpc *m)
+static void mcp_child_handle_message(struct mcp_child *c, const struct jsonrpc *m)
 {
-	struct mcp_ask *q;
+	struct mcp_child_call *q;
 
 	if (m->kind == JSONRPC_REQUEST && str_eq(m->method, STR("ping"))) {
-		pong(c, m->id);
+		mcp_child_send_pong(c, m->id);
 	} else if (m->kind == JSONRPC_RESPONSE) {
-		q = find(c, m->id);
+		q = mcp_child_find_request(c, m->id);
 		if (!q)
 			return;
-		unlink_ask(q);
+		mcp_child_unlink_request(q);
 		q->done(q, m, NULL);
 	} else if (str_eq(m->method, STR("notifications/progress"))) {
-		q = find(c, json_raw(json_get(m->params, "progressToken")));
+		q = mcp_child_find_request(
+			c, json_raw(json_get(m->params, "progressToken")));
 		if (q && q->progress)
 			q->progress(q, m->params);
 	} else {
-		c->ops->heard(c, m);
+		c->ops->on_message(c, m);
 	}
 }
 
 /* Fails the request that a malformed line was to answer: it would wait for ever. */
-static void take_strange(struct mcp_child *c, struct str line, const char *why)
+static void mcp_child_reject_line(struct mcp_child *c, struct str line, const char *why)
 {
-	struct mcp_ask *q = find(c, jsonrpc_spoiled_id(line));
+	struct mcp_child_call *q = mcp_child_find_request(c, jsonrpc_recover_id(line));
 	char words[MCP_NAME_MAX + MCP_WHY_MAX + 64];
 
-	if (!c->strange++)
+	if (!c->bad_lines++)
 		log_warn("mcp: %s has written what is no message: %s", c->name, why);
 	if (!q)
 		return;
 	snprintf(words, sizeof(words), "The MCP server %s has given no valid answer: %s.",
 		c->name, why);
-	unlink_ask(q);
+	mcp_child_unlink_request(q);
 	q->done(q, NULL, words);
 }
 
-static void take_line(struct mcp_child *c, struct str line)
+static void mcp_child_handle_line(struct mcp_child *c, struct str line)
 {
 	static const struct json_caps caps = {
 		JSON_DEPTH_MAX, MCP_CHILD_TOKENS_MAX, MCP_CHILD_TOKENS_MAX};
@@ -268,7 +274,7 @@ static void take_line(struct mcp_child *c, struct str line)
 	int r;
 
 	line = str_trim(line, " \t\r");
-	if (!line.n || c->state == MCP_CHILD_LEAVING)
+	if (!line.n || c->state == MCP_CHILD_STOPPING)
 		return;
 	arena_init(&arena, MCP_CHILD_ARENA_MAX);
 	r = json_parse(&doc, line, &caps, &arena, &e);
@@ -276,13 +282,13 @@ static void take_line(struct mcp_child *c, struct str line)
 	if (r == 0)
 		r = jsonrpc_read(json_root(&doc), &arena, &m, &why);
 	if (r == 0)
-		take(c, &m);
+		mcp_child_handle_message(c, &m);
 	else
-		take_strange(c, line, r == -ENOMEM ? err_text(r) : why);
+		mcp_child_reject_line(c, line, r == -ENOMEM ? err_text(r) : why);
 	arena_reset(&arena);
 }
 
-static void kill_it(struct mcp_child *c, const char *why)
+static void mcp_child_kill(struct mcp_child *c, const char *why)
 {
 	snprintf(c->why, sizeof(c->why), "%s", why);
 	if (c->pid)
@@ -290,7 +296,7 @@ static void kill_it(struct mcp_child *c, const char *why)
 }
 
 /* 0; 1: there is nothing more to read now, or ever. */
-static int read_some(struct mcp_child *c)
+static int mcp_child_read(struct mcp_child *c)
 {
 	static char room[MCP_CHILD_READ]; /* its bytes are used up before the next read */
 	ssize_t n = read(c->out.fd, room, sizeof(room));
@@ -307,7 +313,7 @@ static int read_some(struct mcp_child *c)
 			room[i] = ' ';
 	in = str_make(room, (size_t)n);
 	while ((r = lines_next(&c->lines, &in, &line)) == 0) {
-		take_line(c, line);
+		mcp_child_handle_line(c, line);
 		/* The receiver of an answer may have replaced this server. */
 		if (c->state == MCP_CHILD_OFF)
 			return 1;
@@ -315,32 +321,32 @@ static int read_some(struct mcp_child *c)
 	if (r > 0)
 		return 0;
 	lines_free(&c->lines);
-	kill_it(c, "it has written a message that is too long");
+	mcp_child_kill(c, "it has written a message that is too long");
 	return 1;
 }
 
-static void out_ready(struct io *io, uint32_t events)
+static void mcp_child_on_stdout(struct io *io, uint32_t events)
 {
 	struct mcp_child *c = container_of(io, struct mcp_child, out);
 
-	if (!read_some(c) || !(events & EPOLLHUP) || c->out.fd < 0)
+	if (!mcp_child_read(c) || !(events & EPOLLHUP) || c->out.fd < 0)
 		return;
 	/*
 	 * The process has usually ended. If not, it is killed, because it cannot answer.
 	 */
 	loop_close(c->loop, io);
-	if (c->state != MCP_CHILD_LEAVING)
+	if (c->state != MCP_CHILD_STOPPING)
 		tree_kill_now(c->pid);
 }
 
 /* --- The process --------------------------------------------------------------- */
 
-static void restart(struct timer *t)
+static void mcp_child_on_pause_end(struct timer *t)
 {
 	mcp_child_start(container_of(t, struct mcp_child, timer));
 }
 
-static void close_all(struct mcp_child *c)
+static void mcp_child_close_io(struct mcp_child *c)
 {
 	loop_close(c->loop, &c->in);
 	loop_close(c->loop, &c->out);
@@ -349,29 +355,29 @@ static void close_all(struct mcp_child *c)
 	lines_free(&c->lines);
 }
 
-static void wait_and_restart(struct mcp_child *c)
+static void mcp_child_pause(struct mcp_child *c)
 {
 	if (c->state == MCP_CHILD_READY && loop_now(c->loop) - c->since >= MCP_STEADY_MS)
 		c->pause = 0;
 	c->pause = backoff(c->pause, MCP_PAUSE_MS, MCP_PAUSE_MAX_MS);
-	if (timer_set(c->loop, &c->timer, c->pause, restart) < 0)
+	if (timer_set(c->loop, &c->timer, c->pause, mcp_child_on_pause_end) < 0)
 		log_warn("mcp: out of memory for a timer");
-	enter(c, MCP_CHILD_PAUSED);
+	mcp_child_enter(c, MCP_CHILD_PAUSED);
 }
 
-static void left(struct mcp_child *c)
+static void mcp_child_finish_stop(struct mcp_child *c)
 {
 	timer_cancel(c->loop, &c->timer);
-	close_all(c);
+	mcp_child_close_io(c);
 	arena_reset(&c->memory);
-	enter(c, MCP_CHILD_OFF);
-	c->ops->left(c);
+	mcp_child_enter(c, MCP_CHILD_OFF);
+	c->ops->on_stopped(c);
 }
 
-static void child_ended(struct child *child, int status)
+static void mcp_child_on_exit(struct child *child, int status)
 {
 	struct mcp_child *c = container_of(child, struct mcp_child, child);
-	int err = spawn_outcome(&c->report);
+	int err = spawn_read_outcome(&c->report);
 	char why[MCP_NAME_MAX + MCP_WHY_MAX + 64];
 
 	/*
@@ -380,13 +386,13 @@ static void child_ended(struct child *child, int status)
 	 */
 	kill(-c->pid, SIGKILL);
 	for (int i = 0; i < DRAIN_READS && c->out.fd >= 0; i++)
-		if (read_some(c))
+		if (mcp_child_read(c))
 			break;
 	if (c->state == MCP_CHILD_OFF)
 		return;
-	if (c->state == MCP_CHILD_LEAVING) {
+	if (c->state == MCP_CHILD_STOPPING) {
 		c->pid = 0;
-		left(c);
+		mcp_child_finish_stop(c);
 		return;
 	}
 	if (!c->why[0] && err < 0 && err != -EAGAIN)
@@ -398,15 +404,15 @@ static void child_ended(struct child *child, int status)
 		snprintf(c->why, sizeof(c->why), "it has ended with exit code %d",
 			WEXITSTATUS(status));
 	log_warn("mcp: the server %s: %s", c->name, c->why);
-	close_all(c);
+	mcp_child_close_io(c);
 	c->pid = 0;
 	timer_cancel(c->loop, &c->timer);
 	snprintf(why, sizeof(why), "The MCP server %s failed: %s.", c->name, c->why);
-	fail_all(c, why);
-	wait_and_restart(c);
+	mcp_child_fail_requests(c, why);
+	mcp_child_pause(c);
 }
 
-static int spawn_it(struct mcp_child *c, int in, int out)
+static int mcp_child_spawn(struct mcp_child *c, int in, int out)
 {
 	const struct spawn sp = {
 		.path = c->path,
@@ -415,7 +421,7 @@ static int spawn_it(struct mcp_child *c, int in, int out)
 		.cwd = c->cwd,
 		.tty = -1,
 		.fds = {in, out, STDERR_FILENO},
-		.dies_with_us = true,
+		.dies_with_parent = true,
 		.user = c->user,
 	};
 	pid_t pid;
@@ -423,12 +429,12 @@ static int spawn_it(struct mcp_child *c, int in, int out)
 
 	if (r == 0) {
 		c->pid = pid;
-		children_watch(&c->child, pid, child_ended);
+		children_watch(&c->child, pid, mcp_child_on_exit);
 	}
 	return r;
 }
 
-static int launch(struct mcp_child *c)
+static int mcp_child_launch(struct mcp_child *c)
 {
 	int in[2] = {-1, -1}, out[2] = {-1, -1};
 	int r = fd_pipe(in);
@@ -436,19 +442,19 @@ static int launch(struct mcp_child *c)
 	if (r == 0)
 		r = fd_pipe(out);
 	if (r == 0)
-		r = loop_add(c->loop, &c->in, in[1], 0, in_ready);
+		r = loop_add(c->loop, &c->in, in[1], 0, mcp_child_on_stdin);
 	if (r == 0) {
 		in[1] = -1;
-		r = loop_add(c->loop, &c->out, out[0], EPOLLIN, out_ready);
+		r = loop_add(c->loop, &c->out, out[0], EPOLLIN, mcp_child_on_stdout);
 	}
 	if (r == 0) {
 		out[0] = -1;
-		r = fd_blocking(in[0]);
+		r = fd_set_blocking(in[0]);
 	}
 	if (r == 0)
-		r = fd_blocking(out[1]);
+		r = fd_set_blocking(out[1]);
 	if (r == 0)
-		r = spawn_it(c, in[0], out[1]);
+		r = mcp_child_spawn(c, in[0], out[1]);
 	for (int i = 0; i < 2; i++) {
 		fd_close(&in[i]);
 		fd_close(&out[i]);
@@ -456,7 +462,8 @@ static int launch(struct mcp_child *c)
 	return r;
 }
 
-static void greeted(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
+static void mcp_child_on_initialize(
+	struct mcp_child_call *q, const struct jsonrpc *m, const char *why)
 {
 	struct mcp_child *c = container_of(q, struct mcp_child, hello);
 
@@ -465,18 +472,19 @@ static void greeted(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
 		return;
 	timer_cancel(c->loop, &c->timer);
 	if (json_type(m->result) != JSON_OBJECT ||
-		put(c, 0, STR("notifications/initialized"), STR("")) < 0) {
-		kill_it(c, "it refuses to initialize");
+		mcp_child_put_message(c, 0, STR("notifications/initialized"), STR("")) <
+			0) {
+		mcp_child_kill(c, "it refuses to initialize");
 		return;
 	}
-	flush(c);
+	mcp_child_flush(c);
 	c->why[0] = '\0';
-	enter(c, MCP_CHILD_READY);
+	mcp_child_enter(c, MCP_CHILD_READY);
 }
 
-static void too_late(struct timer *t)
+static void mcp_child_on_start_timeout(struct timer *t)
 {
-	kill_it(container_of(t, struct mcp_child, timer), "it does not get ready");
+	mcp_child_kill(container_of(t, struct mcp_child, timer), "it does not get ready");
 }
 
 void mcp_child_start(struct mcp_child *c)
@@ -488,12 +496,12 @@ void mcp_child_start(struct mcp_child *c)
 	c->why[0] = '\0';
 	buf_init(&c->send, MCP_CHILD_SEND_MAX);
 	lines_init(&c->lines, MCP_CHILD_LINE_MAX);
-	c->hello = (struct mcp_ask){.done = greeted};
-	c->strange = 0;
-	enter(c, MCP_CHILD_HELLO);
-	r = launch(c);
+	c->hello = (struct mcp_child_call){.done = mcp_child_on_initialize};
+	c->bad_lines = 0;
+	mcp_child_enter(c, MCP_CHILD_HELLO);
+	r = mcp_child_launch(c);
 	if (r == 0)
-		r = ask(c, &c->hello, STR("initialize"),
+		r = mcp_child_send_request(c, &c->hello, STR("initialize"),
 			STR("{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{"
 			    "\"sampling\":{},\"elicitation\":{},"
 			    "\"roots\":{\"listChanged\":true}},"
@@ -505,40 +513,40 @@ void mcp_child_start(struct mcp_child *c)
 			tree_kill_now(c->pid);
 			return;
 		}
-		close_all(c);
-		wait_and_restart(c);
+		mcp_child_close_io(c);
+		mcp_child_pause(c);
 		return;
 	}
-	if (timer_set(c->loop, &c->timer, MCP_HELLO_MS, too_late) < 0)
+	if (timer_set(c->loop, &c->timer, MCP_HELLO_MS, mcp_child_on_start_timeout) < 0)
 		log_warn("mcp: out of memory for a timer");
 }
 
 /* The steps: its input is closed, SIGTERM, SIGKILL. */
-static void stayed(struct timer *t)
+static void mcp_child_on_stop_timeout(struct timer *t)
 {
 	struct mcp_child *c = container_of(t, struct mcp_child, timer);
 
-	if (c->termed) {
+	if (c->sigterm_sent) {
 		tree_kill_now(c->pid);
 		return;
 	}
-	c->termed = true;
+	c->sigterm_sent = true;
 	kill(-c->pid, SIGTERM);
-	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, stayed) < 0)
+	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, mcp_child_on_stop_timeout) < 0)
 		tree_kill_now(c->pid);
 }
 
-void mcp_child_leave(struct mcp_child *c, const char *why)
+void mcp_child_stop(struct mcp_child *c, const char *why)
 {
-	enter(c, MCP_CHILD_LEAVING);
-	fail_all(c, why);
+	mcp_child_enter(c, MCP_CHILD_STOPPING);
+	mcp_child_fail_requests(c, why);
 	timer_cancel(c->loop, &c->timer);
 	if (!c->pid) {
-		left(c);
+		mcp_child_finish_stop(c);
 		return;
 	}
 	loop_close(c->loop, &c->in);
-	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, stayed) < 0)
+	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, mcp_child_on_stop_timeout) < 0)
 		tree_kill_now(c->pid);
 }
 
@@ -549,8 +557,8 @@ void mcp_child_free(struct mcp_child *c, const char *why, bool kill)
 	if (c->pid && kill)
 		tree_kill_now(c->pid);
 	c->pid = 0;
-	enter(c, MCP_CHILD_OFF);
-	close_all(c);
-	fail_all(c, why);
+	mcp_child_enter(c, MCP_CHILD_OFF);
+	mcp_child_close_io(c);
+	mcp_child_fail_requests(c, why);
 	arena_reset(&c->memory);
 }

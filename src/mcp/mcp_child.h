@@ -21,33 +21,33 @@ enum mcp_child_state {
 	MCP_CHILD_OFF,   /* it does not run, and is not restarted */
 	MCP_CHILD_HELLO, /* it has not answered initialize */
 	MCP_CHILD_READY,
-	MCP_CHILD_PAUSED,  /* it has ended, and is restarted soon */
-	MCP_CHILD_LEAVING, /* it is being stopped: its input is closed */
+	MCP_CHILD_PAUSED,   /* it has ended, and is restarted soon */
+	MCP_CHILD_STOPPING, /* it is being stopped: its input is closed */
 };
 
 struct mcp_child;
 
 /* A request to a server that has no answer yet. Its owner allocates it. */
-struct mcp_ask {
+struct mcp_child_call {
 	struct mcp_child *child; /* NULL: it was not sent, or is done */
-	struct mcp_ask *next;
+	struct mcp_child_call *next;
 	uint64_t id;
 	/*
 	 * The last call: m is the response with a result or an error; NULL: why is the
 	 * reason.
 	 */
-	void (*done)(struct mcp_ask *q, const struct jsonrpc *m, const char *why);
+	void (*done)(struct mcp_child_call *q, const struct jsonrpc *m, const char *why);
 	/* The server reports progress with these params. May be NULL. */
-	void (*progress)(struct mcp_ask *q, struct json_val params);
+	void (*progress)(struct mcp_child_call *q, struct json_val params);
 };
 
 struct mcp_child_ops {
 	/* The state has changed, except to LEAVING and OFF, which the owner causes. */
-	void (*changed)(struct mcp_child *c, enum mcp_child_state from);
+	void (*on_state)(struct mcp_child *c, enum mcp_child_state from);
 	/* The server has sent a request or a notification, except progress and ping. */
-	void (*heard)(struct mcp_child *c, const struct jsonrpc *m);
+	void (*on_message)(struct mcp_child *c, const struct jsonrpc *m);
 	/* In LEAVING: the process has ended, the state is OFF. */
-	void (*left)(struct mcp_child *c);
+	void (*on_stopped)(struct mcp_child *c);
 };
 
 struct mcp_child {
@@ -69,13 +69,13 @@ struct mcp_child {
 	struct io in, out; /* its standard input and output; fd -1: closed */
 	struct buf send;
 	struct lines lines; /* of its standard output */
-	struct mcp_ask *asks;
-	struct mcp_ask hello;
+	struct mcp_child_call *calls;
+	struct mcp_child_call hello;
 	uint64_t last_id;
-	unsigned strange; /* lines that are no messages; the first is logged */
-	uint64_t since;   /* of the state */
+	unsigned bad_lines; /* lines that are no messages; the first is logged */
+	uint64_t since;     /* of the state */
 	uint64_t pause;
-	bool termed; /* LEAVING: it has been sent a SIGTERM */
+	bool sigterm_sent; /* LEAVING: it has been sent a SIGTERM */
 	struct timer timer;
 };
 
@@ -86,7 +86,7 @@ void mcp_child_start(struct mcp_child *c);
  * and SIGKILL follow if it does not end. ops->left is called at the end; if the process
  * does not run, before this returns.
  */
-void mcp_child_leave(struct mcp_child *c, const char *why);
+void mcp_child_stop(struct mcp_child *c, const char *why);
 /*
  * Closes everything that leads to the process and frees what c holds, but not c. kill:
  * kills the process, too. Otherwise the sandbox is stopping and ends all processes
@@ -98,19 +98,20 @@ void mcp_child_free(struct mcp_child *c, const char *why, bool kill);
  * Sends a request: method, and its params as JSON or empty. q->done follows. ERR_CLOSED:
  * it is not READY; ERR_LIMIT: it does not read.
  */
-int mcp_child_ask(struct mcp_child *c, struct mcp_ask *q, struct str method,
+int mcp_child_request(struct mcp_child *c, struct mcp_child_call *q, struct str method,
 	struct str params) MUST_USE;
 /* The id of the next request, for use inside the params of that request. */
 uint64_t mcp_child_next_id(const struct mcp_child *c);
 /* Sends a notification: params are JSON, or empty. It is dropped if there is no space. */
-void mcp_child_tell(struct mcp_child *c, struct str method, struct str params);
+void mcp_child_notify(struct mcp_child *c, struct str method, struct str params);
 /* Answers a request of the server with this id: with the response m, or with an error. */
-void mcp_child_answer(struct mcp_child *c, struct str id, const struct jsonrpc *m);
-void mcp_child_refuse(struct mcp_child *c, struct str id, int code, const char *words);
+void mcp_child_send_answer(struct mcp_child *c, struct str id, const struct jsonrpc *m);
+void mcp_child_send_error(
+	struct mcp_child *c, struct str id, int code, const char *words);
 /*
  * Drops a request. If the second argument is true, the server receives a cancellation and
  * may stop its work.
  */
-void mcp_child_forget(struct mcp_ask *q, bool tell);
+void mcp_child_cancel(struct mcp_child_call *q, bool tell);
 
 #endif

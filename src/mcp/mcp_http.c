@@ -5,7 +5,7 @@
 const char *const mcp_versions[] = {"2025-06-18", "2025-03-26", "2024-11-05", NULL};
 
 /* The supported protocol version equal to version; NULL if there is none. */
-const char *mcp_version_find(struct str version)
+const char *mcp_find_version(struct str version)
 {
 	for (size_t i = 0; mcp_versions[i]; i++)
 		if (str_eq(version, str_c(mcp_versions[i])))
@@ -15,25 +15,25 @@ const char *mcp_version_find(struct str version)
 
 /* --- Checks ------------------------------------------------------------------ */
 
-void mcp_refuse(struct request *rq, unsigned status, int code, const char *words)
+void mcp_reply_error(struct request *rq, unsigned status, int code, const char *words)
 {
 	struct buf *out = request_out(rq);
 
 	buf_reset(out);
-	jsonrpc_error(out, STR(""), code, str_c(words));
+	jsonrpc_write_error(out, STR(""), code, str_c(words));
 	request_reply(rq, status, MCP_JSON);
 }
 
-bool mcp_origin_ok(struct request *rq)
+bool mcp_check_origin(struct request *rq)
 {
-	if (request_is_at_home(rq))
+	if (request_is_local_origin(rq))
 		return true;
-	mcp_refuse(rq, 403, JSONRPC_INVALID, "This Origin may not ask.");
+	mcp_reply_error(rq, 403, JSONRPC_INVALID, "This Origin may not ask.");
 	return false;
 }
 
 /* Whether the field Accept allows the type, or the wildcard group that the type is in. */
-static bool accepts(struct request *rq, struct str type, struct str group)
+static bool mcp_accepts_type(struct request *rq, struct str type, struct str group)
 {
 	struct str list;
 
@@ -42,14 +42,14 @@ static bool accepts(struct request *rq, struct str type, struct str group)
 		request_accepts(rq, STR("*/*"));
 }
 
-bool mcp_takes_events(struct request *rq)
+bool mcp_accepts_events(struct request *rq)
 {
-	return accepts(rq, STR(REQUEST_EVENTS), STR("text/*"));
+	return mcp_accepts_type(rq, STR(REQUEST_EVENTS), STR("text/*"));
 }
 
-bool mcp_takes_json(struct request *rq)
+bool mcp_accepts_json(struct request *rq)
 {
-	return accepts(rq, STR(MCP_JSON), STR("application/*"));
+	return mcp_accepts_type(rq, STR(MCP_JSON), STR("application/*"));
 }
 
 bool mcp_is_json(struct request *rq)
@@ -62,17 +62,17 @@ bool mcp_is_json(struct request *rq)
 }
 
 /* Checks a request before anything else of it is used. False: the request is answered. */
-bool mcp_is_welcome(struct request *rq)
+bool mcp_check_request(struct request *rq)
 {
 	struct str version;
 	int r;
 
-	if (!mcp_origin_ok(rq))
+	if (!mcp_check_origin(rq))
 		return false;
 	r = request_header(rq, STR("mcp-protocol-version"), &version);
-	if (r == 1 || (r == 0 && mcp_version_find(version)))
+	if (r == 1 || (r == 0 && mcp_find_version(version)))
 		return true;
-	mcp_refuse(rq, 400, JSONRPC_INVALID,
+	mcp_reply_error(rq, 400, JSONRPC_INVALID,
 		"This MCP-Protocol-Version is not spoken here; 2025-06-18, 2025-03-26 "
 		"and 2024-11-05 are.");
 	return false;
@@ -105,7 +105,7 @@ struct jsonrpc *mcp_read_messages(
 	int it = 0, r = doc ? json_parse(doc, body, &caps, arena, &e) : -ENOMEM;
 
 	if (r < 0) {
-		mcp_refuse(rq, r == -ENOMEM ? 503 : 400, JSONRPC_PARSE, e.why);
+		mcp_reply_error(rq, r == -ENOMEM ? 503 : 400, JSONRPC_PARSE, e.why);
 		return NULL;
 	}
 	*batch = json_type(json_root(doc)) == JSON_ARRAY;
@@ -127,6 +127,6 @@ struct jsonrpc *mcp_read_messages(
 	}
 	if (!r)
 		return messages;
-	mcp_refuse(rq, r == -ENOMEM ? 503 : 400, JSONRPC_INVALID, why);
+	mcp_reply_error(rq, r == -ENOMEM ? 503 : 400, JSONRPC_INVALID, why);
 	return NULL;
 }

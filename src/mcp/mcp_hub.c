@@ -41,7 +41,7 @@ struct entry {
 	struct later later;
 };
 
-static struct hub *hub_new(struct plug *p)
+static struct hub *mcp_hub_new(struct plugin_instance *p)
 {
 	struct hub *h = calloc(1, sizeof(*h));
 
@@ -55,16 +55,16 @@ static struct hub *hub_new(struct plug *p)
 }
 
 /* Creates the hub when it is first needed. NULL: out of memory. */
-static struct hub *hub_of(struct plug *p)
+static struct hub *mcp_hub_get(struct plugin_instance *p)
 {
-	if (!p->own)
-		p->own = hub_new(p);
-	return p->own;
+	if (!p->data)
+		p->data = mcp_hub_new(p);
+	return p->data;
 }
 
 /* --- Updates ------------------------------------------------------------------- */
 
-static void unlink_update(struct update *u)
+static void mcp_hub_unlink_update(struct update *u)
 {
 	struct update **at = &u->hub->updates;
 
@@ -76,7 +76,7 @@ static void unlink_update(struct update *u)
 }
 
 /* The answer of the wire contract: a text lists the servers that are not ready. */
-static void answer(struct update *u)
+static void mcp_hub_answer_update(struct update *u)
 {
 	struct request *rq = u->rq;
 	struct buf log = BUF_INIT(MCP_SERVERS_MAX * 512);
@@ -86,7 +86,7 @@ static void answer(struct update *u)
 		if (c->state != MCP_CHILD_READY)
 			buf_fmt(&log, "%s%s: %s", log.n ? "\n" : "", c->name,
 				c->why[0] ? c->why : "it is not ready yet");
-	unlink_update(u);
+	mcp_hub_unlink_update(u);
 	jw_init(&w, request_out(rq));
 	jw_object(&w);
 	jw_key(&w, "detail");
@@ -98,7 +98,7 @@ static void answer(struct update *u)
 	request_reply(rq, 200, "application/json");
 }
 
-static bool is_settled(const struct hub *h)
+static bool mcp_hub_is_settled(const struct hub *h)
 {
 	for (const struct mcp_child *c = h->proxy.children; c; c = c->next)
 		if (c->state == MCP_CHILD_HELLO)
@@ -106,27 +106,27 @@ static bool is_settled(const struct hub *h)
 	return true;
 }
 
-static void look(struct timer *t)
+static void mcp_hub_on_update_timer(struct timer *t)
 {
-	answer(container_of(t, struct update, timer));
+	mcp_hub_answer_update(container_of(t, struct update, timer));
 }
 
 /* Answers from the loop, because the caller of changed may itself be such a request. */
-static void changed(struct mcp_child *c, enum mcp_child_state from)
+static void mcp_hub_on_state(struct mcp_child *c, enum mcp_child_state from)
 {
 	struct hub *h = c->arg;
 
-	mcp_relay_changed(&h->proxy, c, from);
-	if (!is_settled(h))
+	mcp_relay_on_state(&h->proxy, c, from);
+	if (!mcp_hub_is_settled(h))
 		return;
 	for (struct update *u = h->updates; u; u = u->next)
-		if (timer_set(h->box->loop, &u->timer, 0, look) < 0)
+		if (timer_set(h->box->loop, &u->timer, 0, mcp_hub_on_update_timer) < 0)
 			return;
 }
 
 /* --- A single entry ------------------------------------------------------------- */
 
-static bool is_name(struct str name)
+static bool mcp_hub_is_name(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++)
 		if (!isalnum((unsigned char)name.p[i]) && !strchr("-_", name.p[i]))
@@ -138,7 +138,7 @@ static bool is_name(struct str name)
  * Finds the command on the PATH of env, else in /.od/bin. If it is in neither, the start
  * fails.
  */
-static const char *find_program(
+static const char *mcp_hub_find_program(
 	const char *const *env, struct str command, struct arena *a)
 {
 	const char *path = env_value(env, "PATH");
@@ -153,7 +153,8 @@ static const char *find_program(
 }
 
 /* Splits a text into words as a shell does: blanks, quotes, backslashes. -errno. */
-static int split(struct str text, const char **argv, size_t *n, struct arena *a)
+static int mcp_hub_split_words(
+	struct str text, const char **argv, size_t *n, struct arena *a)
 {
 	char *out = arena_alloc(a, text.n + 1), quote = 0;
 	bool word = false;
@@ -187,7 +188,8 @@ static int split(struct str text, const char **argv, size_t *n, struct arena *a)
 	return quote ? ERR_SYNTAX : 0;
 }
 
-static int read_args(struct json_val args, const char **argv, size_t *n, struct arena *a)
+static int mcp_hub_read_args(
+	struct json_val args, const char **argv, size_t *n, struct arena *a)
 {
 	struct json_val v;
 	struct str text;
@@ -197,7 +199,7 @@ static int read_args(struct json_val args, const char **argv, size_t *n, struct 
 		return 0;
 	if (json_type(args) == JSON_STRING) {
 		r = json_str(args, a, &text);
-		return r ? r : split(text, argv, n, a);
+		return r ? r : mcp_hub_split_words(text, argv, n, a);
 	}
 	if (json_type(args) != JSON_ARRAY)
 		return ERR_TYPE;
@@ -214,7 +216,8 @@ static int read_args(struct json_val args, const char **argv, size_t *n, struct 
 }
 
 /* The environment of the shells, with the variables of the entry. */
-static int read_env(struct json_val own, const char *const *env, struct mcp_child *c)
+static int mcp_hub_read_env(
+	struct json_val own, const char *const *env, struct mcp_child *c)
 {
 	struct json_val key, v;
 	const char **list;
@@ -247,7 +250,7 @@ static int read_env(struct json_val own, const char *const *env, struct mcp_chil
 }
 
 /* 0; ERR_TYPE, ERR_LIMIT, ERR_SYNTAX: the entry is not valid; -ENOMEM. */
-static int read_entry(struct hub *h, struct json_val v, struct mcp_child *c)
+static int mcp_hub_read_entry(struct hub *h, struct json_val v, struct mcp_child *c)
 {
 	const char **argv = arena_array(&c->memory, MCP_ARGS_MAX + 2, sizeof(*argv));
 	struct json_val name_v = json_get(v, "name"), command_v = json_get(v, "command");
@@ -263,72 +266,73 @@ static int read_entry(struct hub *h, struct json_val v, struct mcp_child *c)
 	if (r == 0)
 		r = json_str(command_v, &c->memory, &command);
 	if (r == 0 &&
-		(!is_name(name) || !command.n || str_find_byte(command, ' ') < command.n))
+		(!mcp_hub_is_name(name) || !command.n ||
+			str_find_byte(command, ' ') < command.n))
 		r = ERR_TYPE;
 	if (r == 0)
-		r = read_args(json_get(v, "args"), argv, &n, &c->memory);
+		r = mcp_hub_read_args(json_get(v, "args"), argv, &n, &c->memory);
 	if (r == 0)
-		r = read_env(json_get(v, "env"), h->box->shell_setup->env, c);
+		r = mcp_hub_read_env(json_get(v, "env"), h->box->shell_setup->env, c);
 	if (r)
 		return r;
 	snprintf(c->name, sizeof(c->name), "%.*s", STR_ARG(name));
 	argv[0] = arena_cstr(&c->memory, command);
 	c->argv = argv;
-	c->path = find_program(c->env, command, &c->memory);
+	c->path = mcp_hub_find_program(c->env, command, &c->memory);
 	return argv[0] && c->path ? 0 : -ENOMEM;
 }
 
 /* --- The entries --------------------------------------------------------------- */
 
-static void entry_del(struct later *l)
+static void mcp_hub_del_entry(struct later *l)
 {
 	free(container_of(l, struct entry, later));
 }
 
-static void unlink_child(struct mcp_child **at, const struct mcp_child *c)
+static void mcp_hub_unlink_child(struct mcp_child **at, const struct mcp_child *c)
 {
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
 }
 
-static void heard(struct mcp_child *c, const struct jsonrpc *m)
+static void mcp_hub_on_message(struct mcp_child *c, const struct jsonrpc *m)
 {
 	struct hub *h = c->arg;
 
-	mcp_relay_heard(&h->proxy, c, m);
+	mcp_relay_on_message(&h->proxy, c, m);
 }
 
-static void left(struct mcp_child *c)
+static void mcp_hub_on_stopped(struct mcp_child *c)
 {
 	struct hub *h = c->arg;
 
-	unlink_child(&h->leaving, c);
+	mcp_hub_unlink_child(&h->leaving, c);
 	h->leaving_n--;
-	loop_free_later(
-		h->box->loop, &container_of(c, struct entry, child)->later, entry_del);
+	loop_defer_free(h->box->loop, &container_of(c, struct entry, child)->later,
+		mcp_hub_del_entry);
 }
 
-static const struct mcp_child_ops child_ops = {.changed = changed,
-	.heard = heard,
-	.left = left};
+static const struct mcp_child_ops child_ops = {.on_state = mcp_hub_on_state,
+	.on_message = mcp_hub_on_message,
+	.on_stopped = mcp_hub_on_stopped};
 
 /* Stops a server. It has time to end, unless many are being stopped. */
-static void drop(struct hub *h, struct mcp_child *c, const char *why)
+static void mcp_hub_drop_child(struct hub *h, struct mcp_child *c, const char *why)
 {
-	unlink_child(&h->proxy.children, c);
-	mcp_relay_drop(&h->proxy, c);
+	mcp_hub_unlink_child(&h->proxy.children, c);
+	mcp_relay_drop_child(&h->proxy, c);
 	c->next = h->leaving;
 	h->leaving = c;
 	if (h->leaving_n++ < MCP_SERVERS_MAX) {
-		mcp_child_leave(c, why);
+		mcp_child_stop(c, why);
 	} else {
 		mcp_child_free(c, why, true);
-		left(c);
+		mcp_hub_on_stopped(c);
 	}
 }
 
-static struct entry *entry_new(struct hub *h)
+static struct entry *mcp_hub_entry_new(struct hub *h)
 {
 	struct entry *e = calloc(1, sizeof(*e));
 
@@ -349,13 +353,13 @@ static struct entry *entry_new(struct hub *h)
 }
 
 /* Adds an entry, and stops a server of equal name. */
-static void add(struct hub *h, struct entry *e)
+static void mcp_hub_add_child(struct hub *h, struct entry *e)
 {
 	struct mcp_child **end;
 
 	for (struct mcp_child *c = h->proxy.children; c; c = c->next)
 		if (strcmp(c->name, e->child.name) == 0) {
-			drop(h, c, "The MCP server was replaced.");
+			mcp_hub_drop_child(h, c, "The MCP server was replaced.");
 			break;
 		}
 	for (end = &h->proxy.children; *end;)
@@ -365,7 +369,7 @@ static void add(struct hub *h, struct entry *e)
 }
 
 /* Whether the new entries and the servers that they do not replace fit. */
-static bool have_room(const struct hub *h, struct entry *const *made, size_t n)
+static bool mcp_hub_has_space(const struct hub *h, struct entry *const *made, size_t n)
 {
 	size_t all = n;
 
@@ -380,7 +384,7 @@ static bool have_room(const struct hub *h, struct entry *const *made, size_t n)
 }
 
 /* Reads all entries before the first one is started. */
-static int take_all(struct hub *h, struct json_val list)
+static int mcp_hub_add_entries(struct hub *h, struct json_val list)
 {
 	struct entry *made[MCP_SERVERS_MAX];
 	struct json_val v;
@@ -390,16 +394,16 @@ static int take_all(struct hub *h, struct json_val list)
 	if (json_count(list) > MCP_SERVERS_MAX)
 		return ERR_LIMIT;
 	while (!r && json_next(list, &it, NULL, &v)) {
-		struct entry *e = entry_new(h);
+		struct entry *e = mcp_hub_entry_new(h);
 
 		if (!e) {
 			r = -ENOMEM;
 			break;
 		}
 		made[n++] = e;
-		r = read_entry(h, v, &e->child);
+		r = mcp_hub_read_entry(h, v, &e->child);
 	}
-	if (r == 0 && !have_room(h, made, n))
+	if (r == 0 && !mcp_hub_has_space(h, made, n))
 		r = ERR_LIMIT;
 	/*
 	 * The names in the lists change, too: they have prefixes if there are several
@@ -407,7 +411,7 @@ static int take_all(struct hub *h, struct json_val list)
 	 */
 	for (size_t i = 0; i < n; i++) {
 		if (r == 0) {
-			add(h, made[i]);
+			mcp_hub_add_child(h, made[i]);
 			continue;
 		}
 		arena_reset(&made[i]->child.memory);
@@ -420,7 +424,7 @@ static int take_all(struct hub *h, struct json_val list)
 
 /* --- Routes -------------------------------------------------------------------- */
 
-static void wait_for_them(struct hub *h, struct request *rq)
+static void mcp_hub_await_children(struct hub *h, struct request *rq)
 {
 	struct update *u = arena_alloc(&rq->arena, sizeof(*u));
 
@@ -431,11 +435,13 @@ static void wait_for_them(struct hub *h, struct request *rq)
 	*u = (struct update){.next = h->updates, .hub = h, .rq = rq};
 	h->updates = u;
 	rq->user = u;
-	if (is_settled(h) || timer_set(h->box->loop, &u->timer, MCP_UPDATE_MS, look) < 0)
-		answer(u);
+	if (mcp_hub_is_settled(h) ||
+		timer_set(h->box->loop, &u->timer, MCP_UPDATE_MS,
+			mcp_hub_on_update_timer) < 0)
+		mcp_hub_answer_update(u);
 }
 
-static void update(struct plug *p, struct request *rq)
+static void mcp_hub_handle_update(struct plugin_instance *p, struct request *rq)
 {
 	static const struct json_caps caps = {
 		JSON_DEPTH_MAX, JSON_TOKENS_MAX, JSON_KEYS_MAX};
@@ -445,12 +451,12 @@ static void update(struct plug *p, struct request *rq)
 	int r;
 
 	/* A cross-origin page must not choose what is started. */
-	if (!mcp_origin_ok(rq))
+	if (!mcp_check_origin(rq))
 		return;
-	h = hub_of(p);
+	h = mcp_hub_get(p);
 	r = h ? json_parse(&doc, rq->body, &caps, &rq->arena, &e) : -ENOMEM;
 	if (r == 0 && json_type(json_root(&doc)) == JSON_ARRAY)
-		r = take_all(h, json_root(&doc));
+		r = mcp_hub_add_entries(h, json_root(&doc));
 	else if (r != -ENOMEM) {
 		request_fail(rq, 400, STR("Request must be a list of MCP tools to sync"));
 		return;
@@ -461,19 +467,20 @@ static void update(struct plug *p, struct request *rq)
 		request_fail(rq, 500,
 			STR("Internal server error: an entry is no MCP server."));
 	else
-		wait_for_them(h, rq);
+		mcp_hub_await_children(h, rq);
 }
 
-static void update_gone(struct request *rq)
+static void mcp_hub_on_disconnect(struct request *rq)
 {
-	unlink_update(rq->user);
+	mcp_hub_unlink_update(rq->user);
 }
 
-typedef void hub_fn(struct mcp_server *s, struct request *rq);
+typedef void mcp_hub_fn(struct mcp_server *s, struct request *rq);
 
-static void with_hub(struct plug *p, struct request *rq, hub_fn *fn)
+static void mcp_hub_call_server(
+	struct plugin_instance *p, struct request *rq, mcp_hub_fn *fn)
 {
-	struct hub *h = hub_of(p);
+	struct hub *h = mcp_hub_get(p);
 
 	if (h)
 		fn(&h->server, rq);
@@ -481,85 +488,89 @@ static void with_hub(struct plug *p, struct request *rq, hub_fn *fn)
 		request_fail(rq, 503, STR("The sandbox is out of memory."));
 }
 
-static void post(struct plug *p, struct request *rq)
+static void mcp_hub_handle_post(struct plugin_instance *p, struct request *rq)
 {
-	with_hub(p, rq, mcp_server_post);
+	mcp_hub_call_server(p, rq, mcp_server_post);
 }
 
-static void end_session(struct plug *p, struct request *rq)
+static void mcp_hub_end_session(struct plugin_instance *p, struct request *rq)
 {
-	with_hub(p, rq, mcp_server_delete);
+	mcp_hub_call_server(p, rq, mcp_server_delete);
 }
 
-static void listen(struct plug *p, struct request *rq)
+static void mcp_hub_listen(struct plugin_instance *p, struct request *rq)
 {
-	with_hub(p, rq, mcp_server_listen);
+	mcp_hub_call_server(p, rq, mcp_server_listen);
 }
 
-static void message(struct plug *p, struct request *rq)
+static void mcp_hub_handle_message(struct plugin_instance *p, struct request *rq)
 {
-	with_hub(p, rq, mcp_server_message);
+	mcp_hub_call_server(p, rq, mcp_server_message);
 }
 
-static void open_stream(struct mcp_server *s, struct request *rq)
+static void mcp_hub_open_stream(struct mcp_server *s, struct request *rq)
 {
 	mcp_server_stream(s, rq, "/mcp/messages/");
 }
 
-static void stream(struct plug *p, struct request *rq)
+static void mcp_hub_handle_stream(struct plugin_instance *p, struct request *rq)
 {
-	with_hub(p, rq, open_stream);
+	mcp_hub_call_server(p, rq, mcp_hub_open_stream);
 }
 
-static const struct plug_route routes[] = {
-	{"POST", "/update_mcp_server", update, update_gone, NULL},
-	{"POST", "/mcp", post, mcp_server_gone, mcp_server_room},
-	{"GET", "/mcp", listen, mcp_server_gone, mcp_server_room},
-	{"DELETE", "/mcp", end_session, NULL, NULL},
-	{"GET", "/mcp/sse", stream, mcp_server_gone, mcp_server_room},
-	{"GET", "/sse", stream, mcp_server_gone, mcp_server_room},
-	{"POST", "/mcp/messages/", message, NULL, NULL},
-	{"POST", "/mcp/messages", message, NULL, NULL},
+static const struct plugin_endpoint routes[] = {
+	{"POST", "/update_mcp_server", mcp_hub_handle_update, mcp_hub_on_disconnect,
+		NULL},
+	{"POST", "/mcp", mcp_hub_handle_post, mcp_server_on_disconnect,
+		mcp_server_on_writable},
+	{"GET", "/mcp", mcp_hub_listen, mcp_server_on_disconnect, mcp_server_on_writable},
+	{"DELETE", "/mcp", mcp_hub_end_session, NULL, NULL},
+	{"GET", "/mcp/sse", mcp_hub_handle_stream, mcp_server_on_disconnect,
+		mcp_server_on_writable},
+	{"GET", "/sse", mcp_hub_handle_stream, mcp_server_on_disconnect,
+		mcp_server_on_writable},
+	{"POST", "/mcp/messages/", mcp_hub_handle_message, NULL, NULL},
+	{"POST", "/mcp/messages", mcp_hub_handle_message, NULL, NULL},
 	{0},
 };
 
-static void drain(struct plug *p)
+static void mcp_hub_drain(struct plugin_instance *p)
 {
-	struct hub *h = p->own;
+	struct hub *h = p->data;
 
 	mcp_server_drain(&h->server);
 }
 
 /* Closes the input of the servers. The sandbox ends all processes next. */
-static void let_go(struct mcp_child **list, struct hub *h)
+static void mcp_hub_free_children(struct mcp_child **list, struct hub *h)
 {
 	while (*list) {
 		struct mcp_child *c = *list;
 
 		*list = c->next;
-		mcp_relay_drop(&h->proxy, c);
+		mcp_relay_drop_child(&h->proxy, c);
 		mcp_child_free(c, "The sandbox is stopping.", false);
-		loop_free_later(h->box->loop,
-			&container_of(c, struct entry, child)->later, entry_del);
+		loop_defer_free(h->box->loop,
+			&container_of(c, struct entry, child)->later, mcp_hub_del_entry);
 	}
 }
 
-static void stop(struct plug *p)
+static void mcp_hub_stop(struct plugin_instance *p)
 {
-	struct hub *h = p->own;
+	struct hub *h = p->data;
 
-	p->own = NULL;
-	let_go(&h->proxy.children, h);
-	let_go(&h->leaving, h);
+	p->data = NULL;
+	mcp_hub_free_children(&h->proxy.children, h);
+	mcp_hub_free_children(&h->leaving, h);
 	while (h->updates)
-		answer(h->updates);
+		mcp_hub_answer_update(h->updates);
 	mcp_server_free(&h->server);
 	free(h);
 }
 
 const struct plugin plugin_mcp = {
 	.name = "mcp",
-	.drain = drain,
-	.stop = stop,
+	.drain = mcp_hub_drain,
+	.stop = mcp_hub_stop,
 	.routes = routes,
 };

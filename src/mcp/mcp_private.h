@@ -9,19 +9,19 @@
 /* The supported protocol versions, newest first; NULL at the end. */
 extern const char *const mcp_versions[];
 /* The supported version equal to version; NULL if there is none. */
-const char *mcp_version_find(struct str version);
+const char *mcp_find_version(struct str version);
 
 /* Answers with an error that has no id. */
-void mcp_refuse(struct request *rq, unsigned status, int code, const char *words);
+void mcp_reply_error(struct request *rq, unsigned status, int code, const char *words);
 /* Whether the field Accept allows events, or JSON. */
-bool mcp_takes_events(struct request *rq);
-bool mcp_takes_json(struct request *rq);
+bool mcp_accepts_events(struct request *rq);
+bool mcp_accepts_json(struct request *rq);
 bool mcp_is_json(struct request *rq);
 /*
  * Whether Origin and protocol version are allowed. Checked before anything else of a
  * request. False: the request is answered.
  */
-bool mcp_is_welcome(struct request *rq) MUST_USE;
+bool mcp_check_request(struct request *rq) MUST_USE;
 bool mcp_is_initialize(const struct jsonrpc *m);
 /*
  * Reads the messages of a body, *n of them, checked, in the arena. *batch: they are a
@@ -40,7 +40,7 @@ struct mcp_post {
 	unsigned waiting; /* calls without an answer */
 	unsigned beats;
 	bool batch;
-	bool held;          /* more calls may follow, so it is not complete yet */
+	bool incomplete;    /* more calls may follow, so it is not complete yet */
 	bool streams;       /* answers are sent as events */
 	bool no_json;       /* the client accepts events only */
 	bool full;          /* the client has not read much of it */
@@ -52,12 +52,12 @@ struct mcp_post {
  * Creates a session, whose id the client does not have yet. NULL: too many sessions, no
  * memory or no random bytes.
  */
-struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_way way);
+struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_transport way);
 /*
  * The session with this id, which becomes the most recently used; NULL if there is none.
  */
 struct mcp_session *mcp_session_find(
-	struct mcp_server *server, enum mcp_way way, struct str id);
+	struct mcp_server *server, enum mcp_transport way, struct str id);
 /*
  * The session of the request. NULL: the request has none or it has ended; the request is
  * answered.
@@ -71,12 +71,12 @@ void mcp_send(struct mcp_post *p, struct str piece);
 /* Sends p->text as an event, and empties it. */
 void mcp_write_event(struct mcp_post *p);
 /* Sends a sign of life, and sets the timer for the next one. */
-void mcp_beat(struct timer *t);
+void mcp_send_heartbeat(struct timer *t);
 /*
  * Handles a message. If arena is not the request's, it is freed when the call ends.
  * -ENOMEM.
  */
-int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
+int mcp_handle_message(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 	struct arena *arena) MUST_USE;
 /* Frees the stream of a session whose peer has disconnected. */
 void mcp_close_stream(struct mcp_session *s);
@@ -86,14 +86,14 @@ void mcp_end_stream(struct mcp_session *s);
 /* --- mcp_tell.c */
 
 /* The client can be reached from now on. */
-void mcp_hears_now(struct mcp_session *s);
+void mcp_mark_reachable(struct mcp_session *s);
 
 /* Handles a client's response to a question, and its progress report. */
-void mcp_take_response(struct mcp_session *s, const struct jsonrpc *m);
-void mcp_take_progress(struct mcp_session *s, const struct jsonrpc *m);
+void mcp_handle_response(struct mcp_session *s, const struct jsonrpc *m);
+void mcp_handle_progress(struct mcp_session *s, const struct jsonrpc *m);
 /* The call about has ended: removes it from the questions that belong to it. */
-void mcp_questions_leave(struct mcp_session *s, const struct mcp_call *about);
+void mcp_detach_client_requests(struct mcp_session *s, const struct mcp_call *about);
 /* The session ends: all its questions fail. */
-void mcp_questions_end(struct mcp_session *s);
+void mcp_fail_client_requests(struct mcp_session *s);
 
 #endif

@@ -7,17 +7,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static struct mcp_proxy *proxy_of(const struct mcp_call *c)
+static struct mcp_proxy *mcp_proxy_of(const struct mcp_call *c)
 {
 	return c->session->server->arg;
 }
 
-bool mcp_proxy_is_alone(const struct mcp_proxy *p)
+bool mcp_proxy_is_single(const struct mcp_proxy *p)
 {
 	return p->children && !p->children->next;
 }
 
-static void fail(struct mcp_call *c, const char *why)
+static void mcp_proxy_fail(struct mcp_call *c, const char *why)
 {
 	mcp_error(c, JSONRPC_INTERNAL, str_c(why));
 }
@@ -25,17 +25,17 @@ static void fail(struct mcp_call *c, const char *why)
 /* --- Names --------------------------------------------------------------------- */
 
 /* The length of the scheme of a URI with "://". The server's name follows it. */
-static size_t scheme_of(struct str uri)
+static size_t mcp_proxy_scheme_length(struct str uri)
 {
 	size_t at = str_find(uri, STR("://"));
 
 	return at == uri.n ? 0 : at + 3;
 }
 
-void mcp_put_shown(
+void mcp_put_public_name(
 	struct buf *out, const struct mcp_child *c, bool alone, bool uri, struct str name)
 {
-	size_t at = uri ? scheme_of(name) : 0;
+	size_t at = uri ? mcp_proxy_scheme_length(name) : 0;
 
 	buf_putc(out, '"');
 	buf_put(out, name.p, at);
@@ -49,15 +49,15 @@ void mcp_put_shown(
  * The server whose name is the prefix of *name, the longest name first. *name becomes the
  * server's own name of the object. NULL: there is none.
  */
-static struct mcp_child *owner(
+static struct mcp_child *mcp_proxy_match_owner(
 	const struct mcp_proxy *p, struct mcp_call *call, bool uri, struct str *name)
 {
-	size_t at = uri ? scheme_of(*name) : 0, best = 0;
+	size_t at = uri ? mcp_proxy_scheme_length(*name) : 0, best = 0;
 	struct str rest = str_skip(*name, at);
 	struct mcp_child *found = NULL;
 	char *copy;
 
-	if (mcp_proxy_is_alone(p))
+	if (mcp_proxy_is_single(p))
 		return p->children;
 	for (struct mcp_child *c = p->children; c; c = c->next) {
 		size_t n = strlen(c->name);
@@ -79,7 +79,7 @@ static struct mcp_child *owner(
 /* --- A request to a server ------------------------------------------------------ */
 
 struct pass {
-	struct mcp_ask ask;
+	struct mcp_child_call ask;
 	struct mcp_call *call;
 	struct mcp_child *to;
 	struct str watched; /* URI to subscribe to, in the server's spelling */
@@ -88,31 +88,33 @@ struct pass {
 /*
  * Stores a subscription that the server has accepted, so that updates reach this client.
  */
-static int pass_watched(struct pass *p, const struct jsonrpc *m)
+static int mcp_proxy_subscribe(struct pass *p, const struct jsonrpc *m)
 {
 	if (!p->watched.n || json_type(m->error) != JSON_ABSENT)
 		return 0;
 	return mcp_relay_watch(p->call->session, p->to, p->watched);
 }
 
-static void pass_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
+static void mcp_proxy_on_answer(
+	struct mcp_child_call *q, const struct jsonrpc *m, const char *why)
 {
 	struct pass *p = container_of(q, struct pass, ask);
 
-	if (m && pass_watched(p, m) < 0)
-		fail(p->call, "This client has subscribed to too much.");
+	if (m && mcp_proxy_subscribe(p, m) < 0)
+		mcp_proxy_fail(p->call, "This client has subscribed to too much.");
 	else if (m)
 		mcp_answer(p->call, m);
 	else
-		fail(p->call, why);
+		mcp_proxy_fail(p->call, why);
 }
 
-struct mcp_call *mcp_call_of(const struct mcp_ask *q)
+struct mcp_call *mcp_call_of(const struct mcp_child_call *q)
 {
-	return q->done == pass_done ? container_of(q, struct pass, ask)->call : NULL;
+	return q->done == mcp_proxy_on_answer ? container_of(q, struct pass, ask)->call
+					      : NULL;
 }
 
-static void pass_progress(struct mcp_ask *q, struct json_val params)
+static void mcp_proxy_on_progress(struct mcp_child_call *q, struct json_val params)
 {
 	mcp_progress(container_of(q, struct pass, ask)->call, params);
 }
@@ -126,7 +128,7 @@ void mcp_put_member(struct buf *out, struct str key, struct str value)
 }
 
 /* Replaces the progressToken by a token that is unique among all clients. */
-static void put_meta(struct buf *out, struct json_val meta, uint64_t token)
+static void mcp_proxy_put_meta(struct buf *out, struct json_val meta, uint64_t token)
 {
 	struct buf own = BUF_INIT(HTTP_BODY_MAX);
 	struct json_val key, v;
@@ -136,7 +138,8 @@ static void put_meta(struct buf *out, struct json_val meta, uint64_t token)
 	snprintf(text, sizeof(text), "%" PRIu64, token);
 	buf_putc(&own, '{');
 	while (json_next(meta, &it, &key, &v)) {
-		bool is_token = json_means(json_inside(key), STR("progressToken"));
+		bool is_token =
+			json_text_equals(json_raw_content(key), STR("progressToken"));
 
 		mcp_put_member(&own, json_raw(key), is_token ? str_c(text) : json_raw(v));
 	}
@@ -157,10 +160,10 @@ void mcp_put_params(struct buf *out, struct json_val params, const char *name,
 		return;
 	buf_putc(out, '{');
 	while (json_next(params, &it, &key, &v)) {
-		if (json_means(json_inside(key), STR("_meta")) &&
+		if (json_text_equals(json_raw_content(key), STR("_meta")) &&
 			json_type(v) == JSON_OBJECT)
-			put_meta(out, v, token);
-		else if (name && json_means(json_inside(key), str_c(name)))
+			mcp_proxy_put_meta(out, v, token);
+		else if (name && json_text_equals(json_raw_content(key), str_c(name)))
 			mcp_put_member(out, json_raw(key), value);
 		else
 			mcp_put_member(out, json_raw(key), json_raw(v));
@@ -169,7 +172,7 @@ void mcp_put_params(struct buf *out, struct json_val params, const char *name,
 }
 
 /* Sends the call to a server. If name is not NULL, value (JSON) replaces that member. */
-static void pass_on(
+static void mcp_proxy_forward(
 	struct mcp_call *c, struct mcp_child *to, const char *name, struct str value)
 {
 	struct pass *p = arena_alloc(c->arena, sizeof(*p));
@@ -179,23 +182,24 @@ static void pass_on(
 
 	if (p) {
 		*p = (struct pass){
-			.ask = {.done = pass_done, .progress = pass_progress},
+			.ask = {.done = mcp_proxy_on_answer,
+				.progress = mcp_proxy_on_progress},
 			.call = c,
 			.to = to,
 		};
 		if (str_eq(c->message.method, STR("resources/subscribe")) && value.n)
 			p->watched = str_make(value.p + 1, value.n - 2);
-		c->own = &p->ask;
+		c->data = &p->ask;
 		mcp_put_params(
 			&params, c->message.params, name, value, mcp_child_next_id(to));
 		r = params.err ? params.err
-			       : mcp_child_ask(to, &p->ask, c->message.method,
+			       : mcp_child_request(to, &p->ask, c->message.method,
 					 buf_view(&params));
 	}
 	buf_free(&params);
 	if (r == 0)
 		return;
-	c->own = NULL;
+	c->data = NULL;
 	if (r == ERR_CLOSED)
 		snprintf(words, sizeof(words), "The MCP server %s is not ready%s%s.",
 			to->name, to->why[0] ? ": " : "", to->why);
@@ -204,11 +208,11 @@ static void pass_on(
 			to->name);
 	else
 		snprintf(words, sizeof(words), "Out of memory.");
-	fail(c, words);
+	mcp_proxy_fail(c, words);
 }
 
 /* Copies JSON into the arena of the call. Empty: out of memory. */
-static struct str keep(struct mcp_call *c, struct buf *json)
+static struct str mcp_proxy_copy_json(struct mcp_call *c, struct buf *json)
 {
 	char *copy = json->err ? NULL : arena_cstr(c->arena, buf_view(json));
 	struct str kept = copy ? str_make(copy, json->n) : str_make(NULL, 0);
@@ -217,37 +221,37 @@ static struct str keep(struct mcp_call *c, struct buf *json)
 	return kept;
 }
 
-static struct str quoted(struct mcp_call *c, struct str inside)
+static struct str mcp_proxy_quote(struct mcp_call *c, struct str inside)
 {
 	struct buf json = BUF_INIT(HTTP_BODY_MAX);
 
 	buf_putc(&json, '"');
 	buf_str(&json, inside);
 	buf_putc(&json, '"');
-	return keep(c, &json);
+	return mcp_proxy_copy_json(c, &json);
 }
 
 /*
  * The server that the member name of the object identifies. *value becomes the server's
  * own name. NULL: the call is answered.
  */
-static struct mcp_child *find_owner(
+static struct mcp_child *mcp_proxy_find_owner(
 	struct mcp_call *c, struct json_val of, const char *name, struct str *value)
 {
 	bool uri = str_eq(str_c(name), STR("uri"));
 	struct mcp_child *to;
 
-	*value = json_inside(json_get(of, name));
-	to = value->n ? owner(proxy_of(c), c, uri, value) : NULL;
+	*value = json_raw_content(json_get(of, name));
+	to = value->n ? mcp_proxy_match_owner(mcp_proxy_of(c), c, uri, value) : NULL;
 	if (!to)
 		mcp_error(c, JSONRPC_PARAMS, STR("No MCP server has this."));
 	return to;
 }
 
-static void pass_named(struct mcp_call *c, const char *name)
+static void mcp_proxy_forward_name(struct mcp_call *c, const char *name)
 {
 	struct str value;
-	struct mcp_child *to = find_owner(c, c->message.params, name, &value);
+	struct mcp_child *to = mcp_proxy_find_owner(c, c->message.params, name, &value);
 	struct jw w;
 
 	if (!to)
@@ -259,15 +263,15 @@ static void pass_named(struct mcp_call *c, const char *name)
 		mcp_result_end(c, &w);
 		return;
 	}
-	value = quoted(c, value);
+	value = mcp_proxy_quote(c, value);
 	if (value.n)
-		pass_on(c, to, name, value);
+		mcp_proxy_forward(c, to, name, value);
 	else
-		fail(c, "Out of memory.");
+		mcp_proxy_fail(c, "Out of memory.");
 }
 
 /* In completion/complete the name of a prompt, or a URI, is a level deeper. */
-static void pass_completion(struct mcp_call *c)
+static void mcp_proxy_forward_ref(struct mcp_call *c)
 {
 	struct json_val ref = json_get(c->message.params, "ref"), key, v;
 	bool uri = json_type(json_get(ref, "uri")) != JSON_ABSENT;
@@ -276,24 +280,25 @@ static void pass_completion(struct mcp_call *c)
 	struct str value;
 	int it = 0;
 
-	to = find_owner(c, ref, uri ? "uri" : "name", &value);
+	to = mcp_proxy_find_owner(c, ref, uri ? "uri" : "name", &value);
 	if (!to)
 		return;
-	value = quoted(c, value);
+	value = mcp_proxy_quote(c, value);
 	buf_putc(&own, '{');
 	while (json_next(ref, &it, &key, &v)) {
-		bool named = json_means(json_inside(key), uri ? STR("uri") : STR("name"));
+		bool named = json_text_equals(
+			json_raw_content(key), uri ? STR("uri") : STR("name"));
 
 		mcp_put_member(&own, json_raw(key), named ? value : json_raw(v));
 	}
 	buf_putc(&own, '}');
 	if (!value.n)
 		own.err = -ENOMEM;
-	value = keep(c, &own);
+	value = mcp_proxy_copy_json(c, &own);
 	if (value.n)
-		pass_on(c, to, "ref", value);
+		mcp_proxy_forward(c, to, "ref", value);
 	else
-		fail(c, "Out of memory.");
+		mcp_proxy_fail(c, "Out of memory.");
 }
 
 /* --- Merged lists --------------------------------------------------------------- */
@@ -313,7 +318,7 @@ static const struct list {
 };
 
 struct part {
-	struct mcp_ask ask;
+	struct mcp_child_call ask;
 	struct merge *merge;
 	struct mcp_child *child;
 	struct buf out; /* the items of this server, in a row */
@@ -329,14 +334,14 @@ struct merge {
 	struct part parts[MCP_SERVERS_MAX];
 };
 
-static void merged(struct merge *m)
+static void mcp_proxy_answer_list(struct merge *m)
 {
 	struct mcp_call *c = m->call;
 	struct buf out = BUF_INIT(MCP_LIST_MAX);
 	struct jw w;
 
 	timer_cancel(c->session->server->loop, &m->timer);
-	c->own = NULL;
+	c->data = NULL;
 	for (unsigned i = 0; i < m->n; i++) {
 		struct buf *part = &m->parts[i].out;
 
@@ -348,7 +353,7 @@ static void merged(struct merge *m)
 	}
 	if (out.err) {
 		buf_free(&out);
-		fail(c, "The lists of the MCP servers are too long.");
+		mcp_proxy_fail(c, "The lists of the MCP servers are too long.");
 		return;
 	}
 	mcp_result_begin(c, &w);
@@ -362,7 +367,7 @@ static void merged(struct merge *m)
 	buf_free(&out);
 }
 
-static void list_late(struct timer *t)
+static void mcp_proxy_on_list_timeout(struct timer *t)
 {
 	struct merge *m = container_of(t, struct merge, timer);
 
@@ -370,13 +375,13 @@ static void list_late(struct timer *t)
 		if (m->parts[i].ask.child)
 			log_warn("mcp: the server %s does not answer %s",
 				m->parts[i].child->name, m->list->method);
-		mcp_child_forget(&m->parts[i].ask, true);
+		mcp_child_cancel(&m->parts[i].ask, true);
 	}
 	m->waiting = 0;
-	merged(m);
+	mcp_proxy_answer_list(m);
 }
 
-static void put_item(struct part *p, struct json_val item)
+static void mcp_proxy_put_item(struct part *p, struct json_val item)
 {
 	struct merge *m = p->merge;
 	struct buf one = BUF_INIT(MCP_LIST_MAX);
@@ -386,12 +391,13 @@ static void put_item(struct part *p, struct json_val item)
 
 	buf_putc(&one, '{');
 	while (json_next(item, &it, &key, &v)) {
-		if (!json_means(json_inside(key), str_c(m->list->name))) {
+		if (!json_text_equals(json_raw_content(key), str_c(m->list->name))) {
 			mcp_put_member(&one, json_raw(key), json_raw(v));
 			continue;
 		}
 		buf_reset(&shown);
-		mcp_put_shown(&shown, p->child, m->alone, m->list->uri, json_inside(v));
+		mcp_put_public_name(
+			&shown, p->child, m->alone, m->list->uri, json_raw_content(v));
 		mcp_put_member(&one, json_raw(key), buf_view(&shown));
 	}
 	buf_putc(&one, '}');
@@ -404,7 +410,8 @@ static void put_item(struct part *p, struct json_val item)
 }
 
 /* A server without such a list, or that ends or is too late, contributes no items. */
-static void part_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
+static void mcp_proxy_on_part(
+	struct mcp_child_call *q, const struct jsonrpc *m, const char *why)
 {
 	struct part *p = container_of(q, struct part, ask);
 	struct merge *merge = p->merge;
@@ -417,7 +424,7 @@ static void part_done(struct mcp_ask *q, const struct jsonrpc *m, const char *wh
 	(void)why;
 	while (json_type(items) == JSON_ARRAY && json_next(items, &it, NULL, &item))
 		if (json_type(item) == JSON_OBJECT)
-			put_item(p, item);
+			mcp_proxy_put_item(p, item);
 	if (json_type(cursor) == JSON_STRING && ++p->pages < MCP_PAGES_MAX) {
 		struct buf params = BUF_INIT(HTTP_BODY_MAX);
 		int r;
@@ -426,29 +433,29 @@ static void part_done(struct mcp_ask *q, const struct jsonrpc *m, const char *wh
 		buf_str(&params, json_raw(cursor));
 		buf_putc(&params, '}');
 		r = params.err ? params.err
-			       : mcp_child_ask(p->child, q, str_c(merge->list->method),
-					 buf_view(&params));
+			       : mcp_child_request(p->child, q,
+					 str_c(merge->list->method), buf_view(&params));
 		buf_free(&params);
 		if (r == 0)
 			return;
 	}
 	if (--merge->waiting == 0)
-		merged(merge);
+		mcp_proxy_answer_list(merge);
 }
 
-static void list_all(struct mcp_call *c, const struct list *list)
+static void mcp_proxy_list(struct mcp_call *c, const struct list *list)
 {
-	struct mcp_proxy *proxy = proxy_of(c);
+	struct mcp_proxy *proxy = mcp_proxy_of(c);
 	struct merge *m = arena_alloc(c->arena, sizeof(*m));
 
 	if (!m) {
-		fail(c, "Out of memory.");
+		mcp_proxy_fail(c, "Out of memory.");
 		return;
 	}
 	m->call = c;
 	m->list = list;
-	m->alone = mcp_proxy_is_alone(proxy);
-	c->own = m;
+	m->alone = mcp_proxy_is_single(proxy);
+	c->data = m;
 	/*
 	 * A count for this function, so that the merge is not complete before all are
 	 * asked.
@@ -459,28 +466,28 @@ static void list_all(struct mcp_call *c, const struct list *list)
 		struct part *p = &m->parts[m->n];
 
 		*p = (struct part){
-			.ask = {.done = part_done},
+			.ask = {.done = mcp_proxy_on_part},
 			.merge = m,
 			.child = child,
 			.out = BUF_INIT(MCP_LIST_MAX),
 		};
-		if (mcp_child_ask(child, &p->ask, str_c(list->method), STR("")) < 0)
+		if (mcp_child_request(child, &p->ask, str_c(list->method), STR("")) < 0)
 			continue;
 		m->n++;
 		m->waiting++;
 	}
 	/* With a single server the client's own time limit is enough. */
 	if (m->waiting > 1 && !m->alone &&
-		timer_set(c->session->server->loop, &m->timer, MCP_LIST_MS, list_late) <
-			0)
+		timer_set(c->session->server->loop, &m->timer, MCP_LIST_MS,
+			mcp_proxy_on_list_timeout) < 0)
 		log_warn("mcp: out of memory for a timer");
 	if (--m->waiting == 0)
-		merged(m);
+		mcp_proxy_answer_list(m);
 }
 
 /* --- Requests of clients -------------------------------------------------------- */
 
-static void describe(struct mcp_server *s, struct jw *w)
+static void mcp_proxy_describe(struct mcp_server *s, struct jw *w)
 {
 	(void)s;
 	jw_key(w, "capabilities");
@@ -498,7 +505,7 @@ static void describe(struct mcp_server *s, struct jw *w)
 	jw_end(w);
 }
 
-static const struct list *list_of(const struct mcp_call *c)
+static const struct list *mcp_proxy_find_list(const struct mcp_call *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		if (str_eq(c->message.method, str_c(lists[i].method)))
@@ -517,62 +524,62 @@ static const struct {
 	{"resources/unsubscribe", "uri"},
 };
 
-static void call(struct mcp_call *c)
+static void mcp_proxy_call(struct mcp_call *c)
 {
 	struct str method = c->message.method;
-	struct mcp_proxy *p = proxy_of(c);
+	struct mcp_proxy *p = mcp_proxy_of(c);
 
 	for (size_t i = 0; i < ARRAY_LEN(named); i++)
 		if (str_eq(method, str_c(named[i].method))) {
-			pass_named(c, named[i].name);
+			mcp_proxy_forward_name(c, named[i].name);
 			return;
 		}
-	if (list_of(c))
-		list_all(c, list_of(c));
+	if (mcp_proxy_find_list(c))
+		mcp_proxy_list(c, mcp_proxy_find_list(c));
 	else if (str_eq(method, STR("completion/complete")))
-		pass_completion(c);
+		mcp_proxy_forward_ref(c);
 	else if (str_eq(method, STR("logging/setLevel")))
 		mcp_relay_set_level(c);
-	else if (mcp_proxy_is_alone(p))
-		pass_on(c, p->children, NULL, STR(""));
+	else if (mcp_proxy_is_single(p))
+		mcp_proxy_forward(c, p->children, NULL, STR(""));
 	else
 		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
 }
 
-static void give_up(struct mcp_call *c, bool tell)
+static void mcp_proxy_abandon(struct mcp_call *c, bool tell)
 {
-	struct merge *m = c->own;
+	struct merge *m = c->data;
 
-	if (!c->own)
+	if (!c->data)
 		return;
-	if (!list_of(c)) {
-		mcp_child_forget(c->own, tell);
+	if (!mcp_proxy_find_list(c)) {
+		mcp_child_cancel(c->data, tell);
 		return;
 	}
 	timer_cancel(c->session->server->loop, &m->timer);
 	for (unsigned i = 0; i < m->n; i++) {
-		mcp_child_forget(&m->parts[i].ask, tell);
+		mcp_child_cancel(&m->parts[i].ask, tell);
 		buf_free(&m->parts[i].out);
 	}
 }
 
-static void leave(struct mcp_call *c)
+static void mcp_proxy_drop_call(struct mcp_call *c)
 {
-	give_up(c, false);
+	mcp_proxy_abandon(c, false);
 }
 
-static void cancel(struct mcp_call *c)
+static void mcp_proxy_cancel(struct mcp_call *c)
 {
-	give_up(c, true);
+	mcp_proxy_abandon(c, true);
 }
 
 const struct mcp_ops mcp_proxy_ops = {
-	.describe = describe,
-	.call = call,
-	.cancel = cancel,
-	.tells_progress = true,
-	.leave = leave,
-	.heard = mcp_relay_client_said,
-	.hears = mcp_relay_hears,
-	.ended = mcp_relay_ended,
+	.describe = mcp_proxy_describe,
+	.call = mcp_proxy_call,
+	.cancel = mcp_proxy_cancel,
+	.sends_progress = true,
+	.drop = mcp_proxy_drop_call,
+	.on_notification = mcp_relay_on_notification,
+	.on_reachable = mcp_relay_on_reachable,
+	.on_session_end = mcp_relay_on_session_end,
 };

@@ -16,16 +16,18 @@ extern const struct mcp_ops mcp_proxy_ops;
 struct mcp_proxy {
 	struct mcp_server *server;
 	struct mcp_child *children; /* in order of arrival */
-	struct mcp_asked *asked;    /* their questions that clients have not answered */
+	struct mcp_relay_request
+		*requests; /* their questions that clients have not answered */
 };
 
 /* --- mcp_relay.c: messages from children; for mcp_child_ops */
 
-void mcp_relay_heard(struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m);
-void mcp_relay_changed(
+void mcp_relay_on_message(
+	struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m);
+void mcp_relay_on_state(
 	struct mcp_proxy *p, struct mcp_child *c, enum mcp_child_state from);
 /* c is about to leave the list: its questions are dropped. */
-void mcp_relay_drop(struct mcp_proxy *p, const struct mcp_child *c);
+void mcp_relay_drop_child(struct mcp_proxy *p, const struct mcp_child *c);
 /* The servers have changed: notifies all clients that the lists are new. */
 void mcp_relay_lists_changed(struct mcp_proxy *p);
 

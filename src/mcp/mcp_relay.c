@@ -24,19 +24,19 @@ struct watched {
 
 /* --- State of a client ---------------------------------------------------------- */
 
-static struct memo *memo_new(void)
+static struct memo *mcp_relay_state_new(void)
 {
 	return calloc(1, sizeof(struct memo));
 }
 
-static struct memo *memo_of(struct mcp_session *s)
+static struct memo *mcp_relay_get_state(struct mcp_session *s)
 {
-	if (!s->own)
-		s->own = memo_new();
-	return s->own;
+	if (!s->data)
+		s->data = mcp_relay_state_new();
+	return s->data;
 }
 
-static struct watched *watched_new(const struct mcp_child *c, struct str uri)
+static struct watched *mcp_relay_watch_new(const struct mcp_child *c, struct str uri)
 {
 	struct watched *w = calloc(1, sizeof(*w) + uri.n);
 
@@ -47,10 +47,10 @@ static struct watched *watched_new(const struct mcp_child *c, struct str uri)
 	return w;
 }
 
-static struct watched **find_watched(
+static struct watched **mcp_relay_find_watch(
 	struct mcp_session *s, const struct mcp_child *c, struct str uri)
 {
-	struct memo *m = s->own;
+	struct memo *m = s->data;
 
 	for (struct watched **at = m ? &m->watched : NULL; at && *at; at = &(*at)->next)
 		if (str_eq((*at)->uri, uri) && strcmp((*at)->server, c->name) == 0)
@@ -60,14 +60,14 @@ static struct watched **find_watched(
 
 int mcp_relay_watch(struct mcp_session *s, const struct mcp_child *c, struct str uri)
 {
-	struct memo *m = memo_of(s);
+	struct memo *m = mcp_relay_get_state(s);
 	struct watched *w;
 
-	if (find_watched(s, c, uri))
+	if (mcp_relay_find_watch(s, c, uri))
 		return 0;
 	if (m && m->watched_n >= MCP_WATCHED_MAX)
 		return ERR_LIMIT;
-	w = m ? watched_new(c, uri) : NULL;
+	w = m ? mcp_relay_watch_new(c, uri) : NULL;
 	if (!w)
 		return -ENOMEM;
 	w->next = m->watched;
@@ -76,7 +76,7 @@ int mcp_relay_watch(struct mcp_session *s, const struct mcp_child *c, struct str
 	return 0;
 }
 
-static void unlink_watched(struct memo *m, struct watched **at)
+static void mcp_relay_del_watch(struct memo *m, struct watched **at)
 {
 	struct watched *w = *at;
 
@@ -87,17 +87,17 @@ static void unlink_watched(struct memo *m, struct watched **at)
 
 bool mcp_relay_unwatch(struct mcp_session *s, const struct mcp_child *c, struct str uri)
 {
-	struct watched **at = find_watched(s, c, uri);
+	struct watched **at = mcp_relay_find_watch(s, c, uri);
 
 	if (at)
-		unlink_watched(s->own, at);
+		mcp_relay_del_watch(s->data, at);
 	for (struct mcp_session *o = s->server->sessions; o; o = o->next)
-		if (find_watched(o, c, uri))
+		if (mcp_relay_find_watch(o, c, uri))
 			return true;
 	return false;
 }
 
-static struct mcp_child *child_called(const struct mcp_proxy *p, const char *name)
+static struct mcp_child *mcp_relay_find_child(const struct mcp_proxy *p, const char *name)
 {
 	for (struct mcp_child *c = p->children; c; c = c->next)
 		if (strcmp(c->name, name) == 0)
@@ -107,39 +107,41 @@ static struct mcp_child *child_called(const struct mcp_proxy *p, const char *nam
 
 /* --- Requests of the proxy itself; their answers are ignored --------------------- */
 
-static void quiet_done(struct mcp_ask *q, const struct jsonrpc *m, const char *why)
+static void mcp_relay_discard_answer(
+	struct mcp_child_call *q, const struct jsonrpc *m, const char *why)
 {
 	(void)m;
 	(void)why;
 	free(q);
 }
 
-static struct mcp_ask *quiet_new(void)
+static struct mcp_child_call *mcp_relay_call_new(void)
 {
-	struct mcp_ask *q = calloc(1, sizeof(*q));
+	struct mcp_child_call *q = calloc(1, sizeof(*q));
 
 	if (q)
-		q->done = quiet_done;
+		q->done = mcp_relay_discard_answer;
 	return q;
 }
 
-static void ask_quietly(struct mcp_child *c, struct str method, struct buf *params)
+static void mcp_relay_send_request(
+	struct mcp_child *c, struct str method, struct buf *params)
 {
-	struct mcp_ask *q = params->err ? NULL : quiet_new();
+	struct mcp_child_call *q = params->err ? NULL : mcp_relay_call_new();
 
-	if (q && mcp_child_ask(c, q, method, buf_view(params)) < 0)
+	if (q && mcp_child_request(c, q, method, buf_view(params)) < 0)
 		free(q);
 	buf_free(params);
 }
 
-static void ask_about(struct mcp_child *c, struct str method, struct str uri)
+static void mcp_relay_send_uri(struct mcp_child *c, struct str method, struct str uri)
 {
 	struct buf params = BUF_INIT(HTTP_BODY_MAX);
 
 	buf_puts(&params, "{\"uri\":\"");
 	buf_str(&params, uri);
 	buf_puts(&params, "\"}");
-	ask_quietly(c, method, &params);
+	mcp_relay_send_request(c, method, &params);
 }
 
 /* --- Levels --------------------------------------------------------------------- */
@@ -148,9 +150,9 @@ static const char *const levels[] = {
 	"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
 
 /* From 1; 0: there is no such level. */
-static unsigned level_of(struct json_val params)
+static unsigned mcp_relay_read_level(struct json_val params)
 {
-	struct str name = json_inside(json_get(params, "level"));
+	struct str name = json_raw_content(json_get(params, "level"));
 
 	for (unsigned i = 0; i < ARRAY_LEN(levels); i++)
 		if (str_eq(name, str_c(levels[i])))
@@ -159,13 +161,13 @@ static unsigned level_of(struct json_val params)
 }
 
 /* A server has one level for all clients: the lowest. Each client receives its part. */
-static void pass_level(struct mcp_proxy *p, struct mcp_child *c)
+static void mcp_relay_send_level(struct mcp_proxy *p, struct mcp_child *c)
 {
 	struct buf params = BUF_INIT(64);
 	unsigned lowest = 0;
 
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
-		const struct memo *m = s->own;
+		const struct memo *m = s->data;
 
 		if (m && m->level && (!lowest || m->level < lowest))
 			lowest = m->level;
@@ -173,14 +175,14 @@ static void pass_level(struct mcp_proxy *p, struct mcp_child *c)
 	if (!lowest)
 		return;
 	buf_fmt(&params, "{\"level\":\"%s\"}", levels[lowest - 1]);
-	ask_quietly(c, STR("logging/setLevel"), &params);
+	mcp_relay_send_request(c, STR("logging/setLevel"), &params);
 }
 
 void mcp_relay_set_level(struct mcp_call *c)
 {
 	struct mcp_proxy *p = c->session->server->arg;
-	unsigned level = level_of(c->message.params);
-	struct memo *m = memo_of(c->session);
+	unsigned level = mcp_relay_read_level(c->message.params);
+	struct memo *m = mcp_relay_get_state(c->session);
 	struct jw w;
 
 	if (!level) {
@@ -193,7 +195,7 @@ void mcp_relay_set_level(struct mcp_call *c)
 	}
 	m->level = level;
 	for (struct mcp_child *child = p->children; child; child = child->next)
-		pass_level(p, child);
+		mcp_relay_send_level(p, child);
 	mcp_result_begin(c, &w);
 	jw_raw(&w, STR("{}"));
 	mcp_result_end(c, &w);
@@ -202,9 +204,9 @@ void mcp_relay_set_level(struct mcp_call *c)
 /* --- Requests of servers -------------------------------------------------------- */
 
 /* A request of a server that a client has not answered yet. */
-struct mcp_asked {
-	struct mcp_question question;
-	struct mcp_asked *next;
+struct mcp_relay_request {
+	struct mcp_client_request question;
+	struct mcp_relay_request *next;
 	struct mcp_proxy *proxy;
 	struct mcp_child *child;
 	struct str id, token; /* from the server, in JSON; stored behind this struct */
@@ -219,9 +221,9 @@ static const struct kind {
 	{"roots/list", MCP_ROOTS},
 };
 
-static void asked_del(struct mcp_asked *a)
+static void mcp_relay_del_request(struct mcp_relay_request *a)
 {
-	struct mcp_asked **at = &a->proxy->asked;
+	struct mcp_relay_request **at = &a->proxy->requests;
 
 	while (*at != a)
 		at = &(*at)->next;
@@ -229,45 +231,46 @@ static void asked_del(struct mcp_asked *a)
 	free(a);
 }
 
-static void answered(struct mcp_question *q, const struct jsonrpc *m)
+static void mcp_relay_on_answer(struct mcp_client_request *q, const struct jsonrpc *m)
 {
-	struct mcp_asked *a = container_of(q, struct mcp_asked, question);
+	struct mcp_relay_request *a = container_of(q, struct mcp_relay_request, question);
 
 	if (m)
-		mcp_child_answer(a->child, a->id, m);
+		mcp_child_send_answer(a->child, a->id, m);
 	else
-		mcp_child_refuse(
+		mcp_child_send_error(
 			a->child, a->id, JSONRPC_INTERNAL, "The client has left.");
-	asked_del(a);
+	mcp_relay_del_request(a);
 }
 
-static void client_progress(struct mcp_question *q, struct json_val params)
+static void mcp_relay_on_progress(struct mcp_client_request *q, struct json_val params)
 {
-	struct mcp_asked *a = container_of(q, struct mcp_asked, question);
+	struct mcp_relay_request *a = container_of(q, struct mcp_relay_request, question);
 	struct buf own = BUF_INIT(HTTP_BODY_MAX);
 
 	if (!a->token.n)
 		return;
 	mcp_progress_params(&own, a->token, params);
 	if (!own.err)
-		mcp_child_tell(a->child, STR("notifications/progress"), buf_view(&own));
+		mcp_child_notify(a->child, STR("notifications/progress"), buf_view(&own));
 	buf_free(&own);
 }
 
-static struct mcp_asked *asked_new(
+static struct mcp_relay_request *mcp_relay_request_new(
 	struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m)
 {
 	struct json_val token = json_get(json_get(m->params, "_meta"), "progressToken");
 	struct str raw = json_raw(token);
-	struct mcp_asked *a = calloc(1, sizeof(*a) + m->id.n + raw.n);
+	struct mcp_relay_request *a = calloc(1, sizeof(*a) + m->id.n + raw.n);
 	char *text;
 
 	if (!a)
 		return NULL;
 	text = (char *)(a + 1);
-	*a = (struct mcp_asked){
-		.question = {.done = answered, .progress = client_progress},
-		.next = p->asked,
+	*a = (struct mcp_relay_request){
+		.question = {.done = mcp_relay_on_answer,
+			.progress = mcp_relay_on_progress},
+		.next = p->requests,
 		.proxy = p,
 		.child = c,
 		.id = {memcpy(text, m->id.p, m->id.n), m->id.n},
@@ -275,14 +278,15 @@ static struct mcp_asked *asked_new(
 	};
 	if (raw.n)
 		memcpy(text + m->id.n, raw.p, raw.n);
-	p->asked = a;
+	p->requests = a;
 	return a;
 }
 
 /* The newest call of s that c handles; if s is NULL, of any session. */
-static struct mcp_call *call_at(const struct mcp_child *c, const struct mcp_session *s)
+static struct mcp_call *mcp_relay_find_call(
+	const struct mcp_child *c, const struct mcp_session *s)
 {
-	for (const struct mcp_ask *q = c->asks; q; q = q->next) {
+	for (const struct mcp_child_call *q = c->calls; q; q = q->next) {
 		struct mcp_call *call = mcp_call_of(q);
 
 		if (call && (!s || call->session == s))
@@ -295,19 +299,20 @@ static struct mcp_call *call_at(const struct mcp_child *c, const struct mcp_sess
  * The client that c means: it supports the request, and has a call at c if any client
  * has. NULL: *code and *why are the error.
  */
-static struct mcp_session *whom(const struct mcp_proxy *p, const struct mcp_child *c,
-	unsigned can, int *code, const char **why)
+static struct mcp_session *mcp_relay_find_session(const struct mcp_proxy *p,
+	const struct mcp_child *c, unsigned can, int *code, const char **why)
 {
-	bool working = call_at(c, NULL);
+	bool working = mcp_relay_find_call(c, NULL);
 	struct mcp_session *found = NULL;
 
 	*code = JSONRPC_NO_METHOD;
 	*why = working ? "The client that has called cannot be asked for that."
 		       : "No client is here that can be asked for that.";
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
-		struct mcp_call *about = call_at(c, s);
+		struct mcp_call *about = mcp_relay_find_call(c, s);
 
-		if (!(s->can & can) || !about != !working || !mcp_hears(s, about))
+		if (!(s->capabilities & can) || !about != !working ||
+			!mcp_is_reachable(s, about))
 			continue;
 		if (found) {
 			*code = JSONRPC_INTERNAL;
@@ -320,102 +325,103 @@ static struct mcp_session *whom(const struct mcp_proxy *p, const struct mcp_chil
 	return found;
 }
 
-static const char *words_of(int err)
+static const char *mcp_relay_error_text(int err)
 {
 	return err == ERR_LIMIT ? "The client does not read, or does not answer."
 				: "Out of memory.";
 }
 
-static void ask(struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m,
-	const struct kind *kind)
+static void mcp_relay_forward_request(struct mcp_proxy *p, struct mcp_child *c,
+	const struct jsonrpc *m, const struct kind *kind)
 {
 	struct buf params = BUF_INIT(MCP_CHILD_LINE_MAX);
-	struct mcp_asked *a;
+	struct mcp_relay_request *a;
 	struct mcp_session *s;
 	const char *why;
 	int code, r;
 
-	s = whom(p, c, kind->can, &code, &why);
+	s = mcp_relay_find_session(p, c, kind->can, &code, &why);
 	if (!s) {
-		mcp_child_refuse(c, m->id, code, why);
+		mcp_child_send_error(c, m->id, code, why);
 		return;
 	}
-	a = asked_new(p, c, m);
-	mcp_put_params(&params, m->params, NULL, STR(""), mcp_next_question(p->server));
+	a = mcp_relay_request_new(p, c, m);
+	mcp_put_params(&params, m->params, NULL, STR(""), mcp_next_request_id(p->server));
 	r = a ? params.err : -ENOMEM;
 	if (!r)
-		r = mcp_ask_client(
-			s, call_at(c, s), &a->question, m->method, buf_view(&params));
+		r = mcp_request_client(s, mcp_relay_find_call(c, s), &a->question,
+			m->method, buf_view(&params));
 	buf_free(&params);
 	if (!r)
 		return;
-	mcp_child_refuse(c, m->id, JSONRPC_INTERNAL, words_of(r));
+	mcp_child_send_error(c, m->id, JSONRPC_INTERNAL, mcp_relay_error_text(r));
 	if (a)
-		asked_del(a);
+		mcp_relay_del_request(a);
 }
 
 /* The server has cancelled a request. */
-static void cancelled(
+static void mcp_relay_on_cancelled(
 	struct mcp_proxy *p, const struct mcp_child *c, const struct jsonrpc *m)
 {
 	struct str id = json_raw(json_get(m->params, "requestId"));
 
-	for (struct mcp_asked *a = p->asked; a; a = a->next)
+	for (struct mcp_relay_request *a = p->requests; a; a = a->next)
 		if (a->child == c && str_eq(a->id, id)) {
-			mcp_question_forget(&a->question);
-			asked_del(a);
+			mcp_cancel_client_request(&a->question);
+			mcp_relay_del_request(a);
 			return;
 		}
 }
 
-void mcp_relay_drop(struct mcp_proxy *p, const struct mcp_child *c)
+void mcp_relay_drop_child(struct mcp_proxy *p, const struct mcp_child *c)
 {
-	struct mcp_asked *next;
+	struct mcp_relay_request *next;
 
-	for (struct mcp_asked *a = p->asked; a; a = next) {
+	for (struct mcp_relay_request *a = p->requests; a; a = next) {
 		next = a->next;
 		if (a->child != c)
 			continue;
-		mcp_question_forget(&a->question);
-		asked_del(a);
+		mcp_cancel_client_request(&a->question);
+		mcp_relay_del_request(a);
 	}
 }
 
 /* --- Notifications of servers --------------------------------------------------- */
 
-static void tell_all(struct mcp_proxy *p, struct str method, struct str params)
+static void mcp_relay_broadcast(struct mcp_proxy *p, struct str method, struct str params)
 {
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
-		mcp_tell(s, NULL, method, params);
+		mcp_notify_client(s, NULL, method, params);
 }
 
-static void log_message(
+static void mcp_relay_send_log(
 	struct mcp_proxy *p, const struct mcp_child *c, const struct jsonrpc *m)
 {
-	unsigned level = level_of(m->params);
+	unsigned level = mcp_relay_read_level(m->params);
 
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
-		const struct memo *memo = s->own;
+		const struct memo *memo = s->data;
 
 		if (!memo || level >= memo->level)
-			mcp_tell(s, call_at(c, s), m->method, json_raw(m->params));
+			mcp_notify_client(s, mcp_relay_find_call(c, s), m->method,
+				json_raw(m->params));
 	}
 }
 
 /* Whether uri is the watched one, or below it. */
-static bool is_below(struct str watched, struct str uri)
+static bool mcp_relay_is_below(struct str watched, struct str uri)
 {
 	return str_starts(uri, watched) &&
 		(uri.n == watched.n || str_ends(watched, STR("/")) ||
 			uri.p[watched.n] == '/');
 }
 
-static void tell_updated(struct mcp_session *s, const struct mcp_child *c, struct str uri,
-	struct json_val params)
+static void mcp_relay_notify_updated(struct mcp_session *s, const struct mcp_child *c,
+	struct str uri, struct json_val params)
 {
 	struct buf shown = BUF_INIT(HTTP_BODY_MAX), own = BUF_INIT(HTTP_BODY_MAX);
 
-	mcp_put_shown(&shown, c, mcp_proxy_is_alone(s->server->arg), true, uri);
+	mcp_put_public_name(&shown, c, mcp_proxy_is_single(s->server->arg), true, uri);
 	if (json_type(params) == JSON_OBJECT) {
 		mcp_put_params(&own, params, "uri", buf_view(&shown), 0);
 	} else {
@@ -424,139 +430,142 @@ static void tell_updated(struct mcp_session *s, const struct mcp_child *c, struc
 		buf_putc(&own, '}');
 	}
 	if (!shown.err && !own.err)
-		mcp_tell(s, NULL, STR("notifications/resources/updated"), buf_view(&own));
+		mcp_notify_client(
+			s, NULL, STR("notifications/resources/updated"), buf_view(&own));
 	buf_free(&shown);
 	buf_free(&own);
 }
 
-static void updated(
+static void mcp_relay_on_updated(
 	struct mcp_proxy *p, const struct mcp_child *c, struct json_val params)
 {
-	struct str uri = json_inside(json_get(params, "uri"));
+	struct str uri = json_raw_content(json_get(params, "uri"));
 
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
-		const struct memo *m = s->own;
+		const struct memo *m = s->data;
 
 		for (const struct watched *w = m ? m->watched : NULL; w; w = w->next)
-			if (strcmp(w->server, c->name) == 0 && is_below(w->uri, uri)) {
-				tell_updated(s, c, uri, params);
+			if (strcmp(w->server, c->name) == 0 &&
+				mcp_relay_is_below(w->uri, uri)) {
+				mcp_relay_notify_updated(s, c, uri, params);
 				break;
 			}
 	}
 }
 
-void mcp_relay_heard(struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m)
+void mcp_relay_on_message(
+	struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m)
 {
 	if (m->kind == JSONRPC_REQUEST) {
 		for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 			if (str_eq(m->method, str_c(kinds[i].method))) {
-				ask(p, c, m, &kinds[i]);
+				mcp_relay_forward_request(p, c, m, &kinds[i]);
 				return;
 			}
-		mcp_child_refuse(
+		mcp_child_send_error(
 			c, m->id, JSONRPC_NO_METHOD, "This client does not do that.");
 	} else if (str_eq(m->method, STR(MCP_CANCELLED))) {
-		cancelled(p, c, m);
+		mcp_relay_on_cancelled(p, c, m);
 	} else if (str_eq(m->method, STR("notifications/message"))) {
-		log_message(p, c, m);
+		mcp_relay_send_log(p, c, m);
 	} else if (str_eq(m->method, STR("notifications/resources/updated"))) {
-		updated(p, c, m->params);
+		mcp_relay_on_updated(p, c, m->params);
 	} else {
-		tell_all(p, m->method, json_raw(m->params));
+		mcp_relay_broadcast(p, m->method, json_raw(m->params));
 	}
 }
 
 /* --- Changes of servers and clients --------------------------------------------- */
 
-static void tell_lists(struct mcp_session *s)
+static void mcp_relay_notify_lists(struct mcp_session *s)
 {
-	mcp_tell(s, NULL, STR("notifications/tools/list_changed"), STR(""));
-	mcp_tell(s, NULL, STR("notifications/resources/list_changed"), STR(""));
-	mcp_tell(s, NULL, STR("notifications/prompts/list_changed"), STR(""));
+	mcp_notify_client(s, NULL, STR("notifications/tools/list_changed"), STR(""));
+	mcp_notify_client(s, NULL, STR("notifications/resources/list_changed"), STR(""));
+	mcp_notify_client(s, NULL, STR("notifications/prompts/list_changed"), STR(""));
 }
 
 void mcp_relay_lists_changed(struct mcp_proxy *p)
 {
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
-		tell_lists(s);
+		mcp_relay_notify_lists(s);
 }
 
 /* Repeats level and subscriptions for a new process, which does not have them. */
-static void ask_again(struct mcp_proxy *p, struct mcp_child *c)
+static void mcp_relay_resend_state(struct mcp_proxy *p, struct mcp_child *c)
 {
-	pass_level(p, c);
+	mcp_relay_send_level(p, c);
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
-		const struct memo *m = s->own;
+		const struct memo *m = s->data;
 
 		for (const struct watched *w = m ? m->watched : NULL; w; w = w->next)
 			if (strcmp(w->server, c->name) == 0)
-				ask_about(c, STR("resources/subscribe"), w->uri);
+				mcp_relay_send_uri(c, STR("resources/subscribe"), w->uri);
 	}
 }
 
-void mcp_relay_changed(
+void mcp_relay_on_state(
 	struct mcp_proxy *p, struct mcp_child *c, enum mcp_child_state from)
 {
 	if (c->state == MCP_CHILD_READY)
-		ask_again(p, c);
+		mcp_relay_resend_state(p, c);
 	if (c->state == MCP_CHILD_PAUSED)
-		mcp_relay_drop(p, c);
+		mcp_relay_drop_child(p, c);
 	if (c->state == MCP_CHILD_READY || from == MCP_CHILD_READY)
 		mcp_relay_lists_changed(p);
 }
 
-static void roots_changed(struct mcp_proxy *p)
+static void mcp_relay_notify_roots(struct mcp_proxy *p)
 {
 	for (struct mcp_child *c = p->children; c; c = c->next)
-		mcp_child_tell(c, STR("notifications/roots/list_changed"), STR(""));
+		mcp_child_notify(c, STR("notifications/roots/list_changed"), STR(""));
 }
 
 /* A client that connects may change whose roots are used. */
-void mcp_relay_client_said(struct mcp_session *s, const struct jsonrpc *m)
+void mcp_relay_on_notification(struct mcp_session *s, const struct jsonrpc *m)
 {
 	bool comes = str_eq(m->method, STR("notifications/initialized")) && s->stream;
 
-	if (s->can & MCP_ROOTS &&
+	if (s->capabilities & MCP_ROOTS &&
 		(comes || str_eq(m->method, STR("notifications/roots/list_changed"))))
-		roots_changed(s->server->arg);
+		mcp_relay_notify_roots(s->server->arg);
 }
 
-void mcp_relay_hears(struct mcp_session *s, bool missed)
+void mcp_relay_on_reachable(struct mcp_session *s, bool missed)
 {
 	struct mcp_proxy *p = s->server->arg;
 	struct json_val none = {.at = -1};
-	const struct memo *m = s->own;
+	const struct memo *m = s->data;
 
-	if (s->can & MCP_ROOTS)
-		roots_changed(p);
+	if (s->capabilities & MCP_ROOTS)
+		mcp_relay_notify_roots(p);
 	if (!missed)
 		return;
-	tell_lists(s);
+	mcp_relay_notify_lists(s);
 	for (const struct watched *w = m ? m->watched : NULL; w; w = w->next) {
-		const struct mcp_child *c = child_called(p, w->server);
+		const struct mcp_child *c = mcp_relay_find_child(p, w->server);
 
 		if (c)
-			tell_updated(s, c, w->uri, none);
+			mcp_relay_notify_updated(s, c, w->uri, none);
 	}
 }
 
-void mcp_relay_ended(struct mcp_session *s)
+void mcp_relay_on_session_end(struct mcp_session *s)
 {
 	struct mcp_proxy *p = s->server->arg;
-	struct memo *m = s->own;
+	struct memo *m = s->data;
 
 	while (m && m->watched) {
-		struct mcp_child *c = child_called(p, m->watched->server);
+		struct mcp_child *c = mcp_relay_find_child(p, m->watched->server);
 		struct watched *w = m->watched;
 
 		m->watched = w->next;
 		for (struct mcp_session *o = s->server->sessions; c && o; o = o->next)
-			if (find_watched(o, c, w->uri))
+			if (mcp_relay_find_watch(o, c, w->uri))
 				c = NULL;
 		if (c)
-			ask_about(c, STR("resources/unsubscribe"), w->uri);
+			mcp_relay_send_uri(c, STR("resources/unsubscribe"), w->uri);
 		free(w);
 	}
 	free(m);
-	s->own = NULL;
+	s->data = NULL;
 }

@@ -10,7 +10,7 @@
 
 /* --- Sessions ------------------------------------------------------------------ */
 
-static void session_del(struct mcp_session *s)
+static void mcp_session_del(struct mcp_session *s)
 {
 	struct mcp_session **at = &s->server->sessions;
 
@@ -18,10 +18,10 @@ static void session_del(struct mcp_session *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
-	s->server->sessions_n[s->way]--;
-	mcp_questions_end(s);
-	if (s->server->ops->ended)
-		s->server->ops->ended(s);
+	s->server->sessions_n[s->transport]--;
+	mcp_fail_client_requests(s);
+	if (s->server->ops->on_session_end)
+		s->server->ops->on_session_end(s);
 	free(s);
 }
 
@@ -29,36 +29,38 @@ static void session_del(struct mcp_session *s)
  * If there are too many sessions of this transport, ends the least recently used one
  * without calls; a session without a stream goes first.
  */
-static bool make_room(struct mcp_server *server, enum mcp_way way)
+static bool mcp_server_evict_session(struct mcp_server *server, enum mcp_transport way)
 {
 	struct mcp_session *idle = NULL;
 
 	if (server->sessions_n[way] < MCP_SESSIONS_MAX)
 		return true;
 	for (struct mcp_session *s = server->sessions; s; s = s->next)
-		if (s->way == way && !s->calls && (!s->stream || !idle || idle->stream))
+		if (s->transport == way && !s->calls &&
+			(!s->stream || !idle || idle->stream))
 			idle = s;
 	if (!idle)
 		return false;
 	if (idle->stream)
 		mcp_end_stream(idle);
-	session_del(idle);
+	mcp_session_del(idle);
 	return true;
 }
 
-struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_way way)
+struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_transport way)
 {
 	uint8_t secret[MCP_SESSION_ID / 2];
 	struct mcp_session *s;
 
-	if (!make_room(server, way) || random_bytes(secret, sizeof(secret)) < 0)
+	if (!mcp_server_evict_session(server, way) ||
+		random_bytes(secret, sizeof(secret)) < 0)
 		return NULL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	hex_encode(secret, sizeof(secret), s->id);
 	s->server = server;
-	s->way = way;
+	s->transport = way;
 	s->next = server->sessions;
 	server->sessions = s;
 	server->sessions_n[way]++;
@@ -67,12 +69,12 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_way way)
 
 /* A session that was found moves to the front. */
 struct mcp_session *mcp_session_find(
-	struct mcp_server *server, enum mcp_way way, struct str id)
+	struct mcp_server *server, enum mcp_transport way, struct str id)
 {
 	for (struct mcp_session **at = &server->sessions; *at; at = &(*at)->next) {
 		struct mcp_session *s = *at;
 
-		if (s->way != way || !str_eq(id, str_c(s->id)))
+		if (s->transport != way || !str_eq(id, str_c(s->id)))
 			continue;
 		*at = s->next;
 		s->next = server->sessions;
@@ -88,20 +90,20 @@ struct mcp_session *mcp_session_of(struct mcp_server *server, struct request *rq
 	struct str id;
 
 	if (request_header(rq, STR("mcp-session-id"), &id) != 0) {
-		mcp_refuse(rq, 400, JSONRPC_INVALID,
+		mcp_reply_error(rq, 400, JSONRPC_INVALID,
 			"The field Mcp-Session-Id is missing: begin with initialize.");
 		return NULL;
 	}
 	s = mcp_session_find(server, MCP_BY_POST, id);
 	if (!s)
-		mcp_refuse(
+		mcp_reply_error(
 			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
 	return s;
 }
 
 /* --- Answers ------------------------------------------------------------------- */
 
-static void finish(struct mcp_post *p)
+static void mcp_server_finish_post(struct mcp_post *p)
 {
 	struct request *rq = p->rq;
 
@@ -122,22 +124,22 @@ static void finish(struct mcp_post *p)
 	request_reply(rq, 200, MCP_JSON);
 }
 
-static void look_finished(struct mcp_post *p)
+static void mcp_server_check_post(struct mcp_post *p)
 {
-	if (!p->waiting && !p->held)
-		finish(p);
+	if (!p->waiting && !p->incomplete)
+		mcp_server_finish_post(p);
 }
 
-static void unlink_call(struct mcp_call *c)
+static void mcp_server_unlink_call(struct mcp_call *c)
 {
 	struct mcp_call **at = &c->session->calls;
 
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
-	mcp_questions_leave(c->session, c);
+	mcp_detach_client_requests(c->session, c);
 	c->post->waiting--;
-	if (c->apart) {
+	if (c->owns_arena) {
 		/* The arena is stored in its own memory. */
 		struct arena arena = *c->arena;
 
@@ -162,7 +164,7 @@ void mcp_write_event(struct mcp_post *p)
 /* A batch has a single answer, which is sent when it is complete. */
 bool mcp_may_stream(const struct mcp_post *p)
 {
-	return p->streams || (!p->batch && mcp_takes_events(p->rq));
+	return p->streams || (!p->batch && mcp_accepts_events(p->rq));
 }
 
 void mcp_begin_stream(struct mcp_post *p)
@@ -172,7 +174,7 @@ void mcp_begin_stream(struct mcp_post *p)
 	p->streams = true;
 }
 
-static struct buf *answer_begin(struct mcp_call *c)
+static struct buf *mcp_answer_begin(struct mcp_call *c)
 {
 	struct mcp_post *p = c->post;
 	struct buf *out = request_out(p->rq);
@@ -186,49 +188,49 @@ static struct buf *answer_begin(struct mcp_call *c)
 	return out;
 }
 
-static void answer_end(struct mcp_call *c)
+static void mcp_answer_end(struct mcp_call *c)
 {
 	struct mcp_post *p = c->post;
 
 	if (p->text.err) {
 		buf_reset(&p->text);
-		jsonrpc_error(&p->text, c->message.id, JSONRPC_INTERNAL,
+		jsonrpc_write_error(&p->text, c->message.id, JSONRPC_INTERNAL,
 			STR("There is no memory for so long an answer."));
 	}
 	if (p->streams)
 		mcp_write_event(p);
-	unlink_call(c);
-	look_finished(p);
+	mcp_server_unlink_call(c);
+	mcp_server_check_post(p);
 }
 
 void mcp_result_begin(struct mcp_call *c, struct jw *w)
 {
-	jsonrpc_begin(w, answer_begin(c), c->message.id);
+	jsonrpc_begin(w, mcp_answer_begin(c), c->message.id);
 }
 
 void mcp_result_end(struct mcp_call *c, struct jw *w)
 {
 	jsonrpc_end(w);
-	answer_end(c);
+	mcp_answer_end(c);
 }
 
 void mcp_error(struct mcp_call *c, int code, struct str words)
 {
-	jsonrpc_error(answer_begin(c), c->message.id, code, words);
-	answer_end(c);
+	jsonrpc_write_error(mcp_answer_begin(c), c->message.id, code, words);
+	mcp_answer_end(c);
 }
 
 void mcp_answer(struct mcp_call *c, const struct jsonrpc *m)
 {
-	jsonrpc_pass(answer_begin(c), c->message.id, m);
-	answer_end(c);
+	jsonrpc_write_forward(mcp_answer_begin(c), c->message.id, m);
+	mcp_answer_end(c);
 }
 
 /* --- Streams ------------------------------------------------------------------- */
 
-static void write_progress(struct mcp_post *p, struct buf *params)
+static void mcp_server_write_progress(struct mcp_post *p, struct buf *params)
 {
-	jsonrpc_call(&p->text, 0, STR("notifications/progress"), buf_view(params));
+	jsonrpc_write_call(&p->text, 0, STR("notifications/progress"), buf_view(params));
 	if (params->err || p->text.err)
 		buf_reset(&p->text);
 	else
@@ -236,17 +238,17 @@ static void write_progress(struct mcp_post *p, struct buf *params)
 	buf_free(params);
 }
 
-static void tell_beat(struct mcp_post *p, const struct mcp_call *c)
+static void mcp_server_send_beat(struct mcp_post *p, const struct mcp_call *c)
 {
 	struct buf params = BUF_INIT(JSONRPC_ID_MAX + 128);
 
 	buf_puts(&params, "{\"progressToken\":");
 	buf_str(&params, c->progress_token);
 	buf_fmt(&params, ",\"progress\":%u}", p->beats);
-	write_progress(p, &params);
+	mcp_server_write_progress(p, &params);
 }
 
-void mcp_beat(struct timer *t)
+void mcp_send_heartbeat(struct timer *t)
 {
 	struct mcp_post *p = container_of(t, struct mcp_post, timer);
 	bool told = false;
@@ -256,14 +258,14 @@ void mcp_beat(struct timer *t)
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
 		for (struct mcp_call *c = s->calls; c; c = c->next)
 			if (c->post == p && c->progress_token.n &&
-				!p->server->ops->tells_progress) {
-				tell_beat(p, c);
+				!p->server->ops->sends_progress) {
+				mcp_server_send_beat(p, c);
 				told = true;
 			}
 	/* A comment: clients ignore it, and proxies on the way see traffic. */
 	if (!told)
 		mcp_send(p, STR(":\n\n"));
-	if (timer_set(p->server->loop, t, MCP_BEAT_MS, mcp_beat) < 0)
+	if (timer_set(p->server->loop, t, MCP_BEAT_MS, mcp_send_heartbeat) < 0)
 		return;
 }
 
@@ -277,21 +279,21 @@ void mcp_progress(struct mcp_call *c, struct json_val params)
 		return;
 	mcp_begin_stream(p);
 	mcp_progress_params(&own, c->progress_token, params);
-	write_progress(p, &own);
+	mcp_server_write_progress(p, &own);
 }
 
 /* An answer that takes longer than MCP_STREAM_MS becomes a stream. */
-static void wait_for_answers(struct mcp_post *p)
+static void mcp_server_await_answers(struct mcp_post *p)
 {
 	if (!mcp_may_stream(p))
 		return;
-	if (timer_set(p->server->loop, &p->timer, MCP_STREAM_MS, mcp_beat) < 0)
+	if (timer_set(p->server->loop, &p->timer, MCP_STREAM_MS, mcp_send_heartbeat) < 0)
 		return;
 }
 
 /* --- Messages ------------------------------------------------------------------ */
 
-static unsigned read_capabilities(struct json_val said)
+static unsigned mcp_read_capabilities(struct json_val said)
 {
 	static const struct {
 		const char *name;
@@ -309,7 +311,7 @@ static unsigned read_capabilities(struct json_val said)
 	return can;
 }
 
-static void initialize(struct mcp_call *c)
+static void mcp_server_initialize(struct mcp_call *c)
 {
 	struct mcp_session *s = c->session;
 	struct str asked = {0};
@@ -321,9 +323,10 @@ static void initialize(struct mcp_call *c)
 			STR("initialize needs a \"protocolVersion\"."));
 		return;
 	}
-	s->version = mcp_version_find(asked) ? mcp_version_find(asked) : mcp_versions[0];
-	s->can = read_capabilities(json_get(c->message.params, "capabilities"));
-	if (s->way == MCP_BY_POST)
+	s->version = mcp_find_version(asked) ? mcp_find_version(asked) : mcp_versions[0];
+	s->capabilities =
+		mcp_read_capabilities(json_get(c->message.params, "capabilities"));
+	if (s->transport == MCP_BY_POST)
 		request_add_field(c->rq, STR("mcp-session-id"), str_c(s->id));
 	mcp_result_begin(c, &w);
 	jw_object(&w);
@@ -334,12 +337,12 @@ static void initialize(struct mcp_call *c)
 	mcp_result_end(c, &w);
 }
 
-static void dispatch(struct mcp_call *c)
+static void mcp_server_dispatch(struct mcp_call *c)
 {
 	struct jw w;
 
 	if (str_eq(c->message.method, STR("initialize"))) {
-		initialize(c);
+		mcp_server_initialize(c);
 	} else if (str_eq(c->message.method, STR("ping"))) {
 		mcp_result_begin(c, &w);
 		jw_object(&w);
@@ -350,28 +353,28 @@ static void dispatch(struct mcp_call *c)
 	}
 }
 
-static void cancel(struct mcp_call *c)
+static void mcp_server_cancel_call(struct mcp_call *c)
 {
 	struct mcp_post *p = c->post;
 
 	p->server->ops->cancel(c);
-	unlink_call(c);
-	look_finished(p);
+	mcp_server_unlink_call(c);
+	mcp_server_check_post(p);
 }
 
 /* Compares ids as they were sent: a client writes an id always in the same form. */
-static void cancelled(struct mcp_session *s, const struct jsonrpc *m)
+static void mcp_server_on_cancelled(struct mcp_session *s, const struct jsonrpc *m)
 {
 	struct str id = json_raw(json_get(m->params, "requestId"));
 
 	for (struct mcp_call *c = s->calls; c; c = c->next)
 		if (str_eq(c->message.id, id)) {
-			cancel(c);
+			mcp_server_cancel_call(c);
 			return;
 		}
 }
 
-static unsigned count_calls(const struct mcp_session *s)
+static unsigned mcp_server_count_calls(const struct mcp_session *s)
 {
 	unsigned n = 0;
 
@@ -380,27 +383,27 @@ static unsigned count_calls(const struct mcp_session *s)
 	return n;
 }
 
-static void take_notification(struct mcp_session *s, const struct jsonrpc *m)
+static void mcp_server_on_notification(struct mcp_session *s, const struct jsonrpc *m)
 {
 	if (str_eq(m->method, STR(MCP_CANCELLED)))
-		cancelled(s, m);
+		mcp_server_on_cancelled(s, m);
 	else if (str_eq(m->method, STR("notifications/progress")))
-		mcp_take_progress(s, m);
-	else if (s->server->ops->heard)
-		s->server->ops->heard(s, m);
+		mcp_handle_progress(s, m);
+	else if (s->server->ops->on_notification)
+		s->server->ops->on_notification(s, m);
 }
 
 /* If arena is not the request's, it is freed when the call ends. 0, or -ENOMEM. */
-int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
+int mcp_handle_message(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 	struct arena *arena)
 {
 	struct json_val token = json_get(json_get(m->params, "_meta"), "progressToken");
 	struct mcp_call *c;
 
 	if (m->kind == JSONRPC_NOTIFICATION)
-		take_notification(s, m);
+		mcp_server_on_notification(s, m);
 	else if (m->kind == JSONRPC_RESPONSE)
-		mcp_take_response(s, m);
+		mcp_handle_response(s, m);
 	if (m->kind != JSONRPC_REQUEST)
 		return 0;
 	c = arena_alloc(arena, sizeof(*c));
@@ -411,7 +414,7 @@ int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 		.session = s,
 		.next = s->calls,
 		.arena = arena,
-		.apart = arena != &p->rq->arena,
+		.owns_arena = arena != &p->rq->arena,
 		.rq = p->rq,
 		.message = *m,
 	};
@@ -419,15 +422,15 @@ int mcp_take(struct mcp_post *p, struct mcp_session *s, const struct jsonrpc *m,
 		c->progress_token = json_raw(token);
 	s->calls = c;
 	p->waiting++;
-	if (count_calls(s) > MCP_CALLS_MAX)
+	if (mcp_server_count_calls(s) > MCP_CALLS_MAX)
 		mcp_error(c, JSONRPC_INTERNAL, STR("Too many calls are under way."));
 	else
-		dispatch(c);
+		mcp_server_dispatch(c);
 	return 0;
 }
 
 /* Handles all messages of a body. Each of them was checked before. */
-static void take_all(struct mcp_post *p, struct mcp_session *s,
+static void mcp_server_handle_post(struct mcp_post *p, struct mcp_session *s,
 	const struct jsonrpc *messages, size_t n)
 {
 	struct request *rq = p->rq;
@@ -437,21 +440,21 @@ static void take_all(struct mcp_post *p, struct mcp_session *s,
 		asked = asked || messages[i].kind == JSONRPC_REQUEST;
 	if (!asked) {
 		for (size_t i = 0; i < n; i++)
-			if (mcp_take(p, s, &messages[i], &rq->arena) < 0)
+			if (mcp_handle_message(p, s, &messages[i], &rq->arena) < 0)
 				break;
 		request_reply(rq, 202, NULL);
 		return;
 	}
 	rq->user = p;
-	p->held = true;
+	p->incomplete = true;
 	for (size_t i = 0; i < n; i++)
-		if (mcp_take(p, s, &messages[i], &rq->arena) < 0)
+		if (mcp_handle_message(p, s, &messages[i], &rq->arena) < 0)
 			request_out(rq)->err = -ENOMEM;
-	p->held = false;
+	p->incomplete = false;
 	if (p->waiting)
-		wait_for_answers(p);
+		mcp_server_await_answers(p);
 	else
-		finish(p);
+		mcp_server_finish_post(p);
 }
 
 void mcp_server_post(struct mcp_server *s, struct request *rq)
@@ -462,16 +465,16 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 	bool batch, no_json;
 	size_t n;
 
-	if (!mcp_is_welcome(rq))
+	if (!mcp_check_request(rq))
 		return;
 	if (!mcp_is_json(rq)) {
-		mcp_refuse(rq, 415, JSONRPC_INVALID,
+		mcp_reply_error(rq, 415, JSONRPC_INVALID,
 			"The content type must be application/json.");
 		return;
 	}
-	no_json = !mcp_takes_json(rq);
-	if (no_json && !mcp_takes_events(rq)) {
-		mcp_refuse(rq, 406, JSONRPC_INVALID,
+	no_json = !mcp_accepts_json(rq);
+	if (no_json && !mcp_accepts_events(rq)) {
+		mcp_reply_error(rq, 406, JSONRPC_INVALID,
 			"Accept must list application/json and text/event-stream.");
 		return;
 	}
@@ -481,7 +484,7 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 	if (mcp_is_initialize(&messages[0])) {
 		session = mcp_session_new(s, MCP_BY_POST);
 		if (!session)
-			mcp_refuse(
+			mcp_reply_error(
 				rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
 	} else {
 		session = mcp_session_of(s, rq);
@@ -490,7 +493,7 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 		return;
 	p = arena_alloc(&rq->arena, sizeof(*p));
 	if (!p) {
-		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
+		mcp_reply_error(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
 		return;
 	}
 	*p = (struct mcp_post){
@@ -500,23 +503,23 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 		.no_json = no_json,
 		.text = BUF_INIT(HTTP_REPLY_MAX),
 	};
-	take_all(p, session, messages, n);
+	mcp_server_handle_post(p, session, messages, n);
 }
 
 void mcp_server_delete(struct mcp_server *s, struct request *rq)
 {
 	struct mcp_session *session;
 
-	if (!mcp_is_welcome(rq))
+	if (!mcp_check_request(rq))
 		return;
 	session = mcp_session_of(s, rq);
 	if (!session)
 		return;
 	while (session->calls)
-		cancel(session->calls);
+		mcp_server_cancel_call(session->calls);
 	if (session->stream)
 		mcp_end_stream(session);
-	session_del(session);
+	mcp_session_del(session);
 	request_reply(rq, 200, NULL);
 }
 
@@ -528,11 +531,11 @@ void mcp_server_drain(struct mcp_server *server)
 
 	for (struct mcp_session *s = server->sessions; s; s = next) {
 		next = s->next;
-		if (!s->stream || (s->way == MCP_BY_STREAM && s->calls))
+		if (!s->stream || (s->transport == MCP_BY_STREAM && s->calls))
 			continue;
 		mcp_end_stream(s);
-		if (s->way == MCP_BY_STREAM)
-			session_del(s);
+		if (s->transport == MCP_BY_STREAM)
+			mcp_session_del(s);
 	}
 }
 
@@ -542,17 +545,17 @@ void mcp_server_free(struct mcp_server *server)
 		struct mcp_session *s = server->sessions;
 
 		while (s->calls) {
-			server->ops->leave(s->calls);
-			unlink_call(s->calls);
+			server->ops->drop(s->calls);
+			mcp_server_unlink_call(s->calls);
 		}
 		if (s->stream)
 			mcp_end_stream(s);
-		session_del(s);
+		mcp_session_del(s);
 	}
 }
 
 /* A call that waits for an answer by p, or NULL. */
-static struct mcp_call *call_by(const struct mcp_post *p)
+static struct mcp_call *mcp_server_find_call(const struct mcp_post *p)
 {
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
 		for (struct mcp_call *c = s->calls; c; c = c->next)
@@ -561,21 +564,21 @@ static struct mcp_call *call_by(const struct mcp_post *p)
 	return NULL;
 }
 
-void mcp_server_gone(struct request *rq)
+void mcp_server_on_disconnect(struct request *rq)
 {
 	struct mcp_post *p = rq->user;
 	struct mcp_session *over = NULL;
 	struct mcp_call *c;
 
 	timer_cancel(p->server->loop, &p->timer);
-	p->held = true;
+	p->incomplete = true;
 	/*
 	 * Restarts at the front after each call: its end may be the answer to another
 	 * one.
 	 */
-	while ((c = call_by(p))) {
-		p->server->ops->leave(c);
-		unlink_call(c);
+	while ((c = mcp_server_find_call(p))) {
+		p->server->ops->drop(c);
+		mcp_server_unlink_call(c);
 	}
 	buf_free(&p->text);
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
@@ -584,6 +587,6 @@ void mcp_server_gone(struct request *rq)
 	if (!over)
 		return;
 	mcp_close_stream(over);
-	if (over->way == MCP_BY_STREAM)
-		session_del(over);
+	if (over->transport == MCP_BY_STREAM)
+		mcp_session_del(over);
 }

@@ -15,16 +15,16 @@
 
 struct mcp_post;
 struct mcp_call;
-struct mcp_question;
+struct mcp_client_request;
 struct mcp_server;
 
 enum { MCP_SESSION_ID = 32, MCP_CANCELLED_MAX = 48 };
 
 /* The transports of the protocol, which do not share sessions. */
-enum mcp_way {
+enum mcp_transport {
 	MCP_BY_POST,   /* Streamable HTTP */
 	MCP_BY_STREAM, /* HTTP+SSE: the session ends with its stream */
-	MCP_WAYS,
+	MCP_TRANSPORTS,
 };
 
 /* The kinds of request that a client supports, as bits. */
@@ -37,15 +37,15 @@ enum {
 struct mcp_session {
 	struct mcp_server *server;
 	struct mcp_session *next; /* less recently used */
-	enum mcp_way way;
+	enum mcp_transport transport;
 	char id[MCP_SESSION_ID + 1];
 	const char *version;     /* of the protocol, as negotiated */
-	unsigned can;            /* MCP_SAMPLING and the like */
+	unsigned capabilities;   /* MCP_SAMPLING and the like */
 	struct mcp_call *calls;  /* without an answer so far */
 	struct mcp_post *stream; /* for messages outside replies to POSTs; NULL: none */
-	struct mcp_question *questions;
+	struct mcp_client_request *questions;
 	bool missed; /* a message could not be sent */
-	void *own;   /* of the layer above; freed in ended */
+	void *data;  /* of the layer above; freed in ended */
 };
 
 /* A request without an answer so far. Lives in its arena, usually the HTTP request's. */
@@ -55,22 +55,22 @@ struct mcp_call {
 	struct mcp_call *next; /* in the session's list */
 	struct arena *arena;
 	struct request *rq; /* if it ends, the peer has disconnected */
-	bool apart;         /* the arena is not that of rq, and is freed with the call */
+	bool owns_arena;    /* the arena is not that of rq, and is freed with the call */
 	struct jsonrpc message;
 	struct str progress_token; /* as it was sent, in JSON; empty: none */
-	void *own;                 /* of the layer above */
+	void *data;                /* of the layer above */
 };
 
 /* A request to a client without an answer so far. Its owner allocates it. */
-struct mcp_question {
-	struct mcp_session *session; /* NULL: it was not sent, or is done */
-	struct mcp_question *next;   /* in the session's list */
-	struct mcp_call *about;      /* the call that it belongs to, or NULL */
+struct mcp_client_request {
+	struct mcp_session *session;     /* NULL: it was not sent, or is done */
+	struct mcp_client_request *next; /* in the session's list */
+	struct mcp_call *about;          /* the call that it belongs to, or NULL */
 	uint64_t id;
 	/* The last call: the response; NULL: the session has ended. */
-	void (*done)(struct mcp_question *q, const struct jsonrpc *m);
+	void (*done)(struct mcp_client_request *q, const struct jsonrpc *m);
 	/* The client reports progress with these params. */
-	void (*progress)(struct mcp_question *q, struct json_val params);
+	void (*progress)(struct mcp_client_request *q, struct json_val params);
 };
 
 /* The members after cancel and leave may be NULL. */
@@ -82,20 +82,20 @@ struct mcp_ops {
 	/* The client has cancelled the call: end the work, and drop the call. */
 	void (*cancel)(struct mcp_call *c);
 	/* The connection has ended, which is no cancellation: drop the call. */
-	void (*leave)(struct mcp_call *c);
+	void (*drop)(struct mcp_call *c);
 	/*
 	 * The layer above reports progress by mcp_progress. Otherwise the client receives
 	 * a count at intervals.
 	 */
-	bool tells_progress;
+	bool sends_progress;
 	/* A notification of a client, except those about calls and questions. */
-	void (*heard)(struct mcp_session *s, const struct jsonrpc *m);
+	void (*on_notification)(struct mcp_session *s, const struct jsonrpc *m);
 	/*
 	 * The client can be reached now, or has space again. missed: messages were lost.
 	 */
-	void (*hears)(struct mcp_session *s, bool missed);
+	void (*on_reachable)(struct mcp_session *s, bool missed);
 	/* The session has left the list and is about to be freed. */
-	void (*ended)(struct mcp_session *s);
+	void (*on_session_end)(struct mcp_session *s);
 };
 
 /* An endpoint. Zeroed except the first three members. */
@@ -104,7 +104,7 @@ struct mcp_server {
 	struct loop *loop;
 	void *arg;
 	struct mcp_session *sessions; /* most recently used first */
-	unsigned sessions_n[MCP_WAYS];
+	unsigned sessions_n[MCP_TRANSPORTS];
 	uint64_t questions; /* number of questions so far */
 };
 
@@ -128,16 +128,16 @@ void mcp_server_listen(struct mcp_server *s, struct request *rq);
 void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *path);
 void mcp_server_message(struct mcp_server *s, struct request *rq);
 /* The peer of a POST or a stream has disconnected. */
-void mcp_server_gone(struct request *rq);
+void mcp_server_on_disconnect(struct request *rq);
 /* All that was written to a stream has been sent. */
-void mcp_server_room(struct request *rq);
+void mcp_server_on_writable(struct request *rq);
 
 /*
  * Whether the Origin of a request is allowed: absent, or a page of this machine. A
  * request of any other page is answered with 403, because a website may have led the
  * browser here.
  */
-bool mcp_origin_ok(struct request *rq) MUST_USE;
+bool mcp_check_origin(struct request *rq) MUST_USE;
 
 /* --- Answers: mcp_server.c */
 
@@ -163,19 +163,19 @@ void mcp_progress(struct mcp_call *c, struct json_val params);
  * the client's call that the request belongs to, or NULL. ERR_CLOSED: the client cannot
  * be reached now; ERR_LIMIT: the client does not read, or does not answer; -ENOMEM.
  */
-int mcp_ask_client(struct mcp_session *s, struct mcp_call *about, struct mcp_question *q,
-	struct str method, struct str params) MUST_USE;
+int mcp_request_client(struct mcp_session *s, struct mcp_call *about,
+	struct mcp_client_request *q, struct str method, struct str params) MUST_USE;
 /* The id of the next question, for use inside its params. */
-uint64_t mcp_next_question(const struct mcp_server *s);
+uint64_t mcp_next_request_id(const struct mcp_server *s);
 /* Drops a question, and sends a cancellation to the client. */
-void mcp_question_forget(struct mcp_question *q);
+void mcp_cancel_client_request(struct mcp_client_request *q);
 /* Whether the client can be reached now. */
-bool mcp_hears(const struct mcp_session *s, const struct mcp_call *about);
+bool mcp_is_reachable(const struct mcp_session *s, const struct mcp_call *about);
 /*
  * Sends a notification to a client. It is dropped if the client cannot be reached or does
  * not read.
  */
-void mcp_tell(struct mcp_session *s, struct mcp_call *about, struct str method,
+void mcp_notify_client(struct mcp_session *s, struct mcp_call *about, struct str method,
 	struct str params);
 /* The notification that a request needs no answer, and its params, written to room. */
 #define MCP_CANCELLED "notifications/cancelled"

@@ -29,7 +29,7 @@ void mcp_end_stream(struct mcp_session *s)
 	request_end(rq);
 }
 
-static struct mcp_post *stream_new(struct mcp_server *s, struct request *rq)
+static struct mcp_post *mcp_sse_stream_new(struct mcp_server *s, struct request *rq)
 {
 	struct mcp_post *p = calloc(1, sizeof(*p));
 
@@ -37,31 +37,31 @@ static struct mcp_post *stream_new(struct mcp_server *s, struct request *rq)
 		*p = (struct mcp_post){
 			.server = s,
 			.rq = rq,
-			.held = true,
+			.incomplete = true,
 			.text = BUF_INIT(HTTP_REPLY_MAX),
 		};
 	return p;
 }
 
 /* Whether a GET may have a stream of events. False: the request is answered. */
-static bool takes_stream(struct request *rq)
+static bool mcp_sse_check_request(struct request *rq)
 {
-	if (!mcp_is_welcome(rq))
+	if (!mcp_check_request(rq))
 		return false;
-	if (mcp_takes_events(rq))
+	if (mcp_accepts_events(rq))
 		return true;
-	mcp_refuse(rq, 406, JSONRPC_INVALID, "Accept must list text/event-stream.");
+	mcp_reply_error(rq, 406, JSONRPC_INVALID, "Accept must list text/event-stream.");
 	return false;
 }
 
-static void begin(struct mcp_session *s, struct mcp_post *p)
+static void mcp_sse_begin(struct mcp_session *s, struct mcp_post *p)
 {
 	s->stream = p;
 	p->rq->user = p;
 	p->rq->needs_peer = true;
 	p->streams = true;
 	request_begin_events(p->rq);
-	if (timer_set(p->server->loop, &p->timer, MCP_BEAT_MS, mcp_beat) < 0)
+	if (timer_set(p->server->loop, &p->timer, MCP_BEAT_MS, mcp_send_heartbeat) < 0)
 		log_warn("mcp: out of memory for a timer");
 }
 
@@ -71,16 +71,16 @@ void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *pat
 	struct mcp_post *p;
 	char line[256];
 
-	if (!takes_stream(rq))
+	if (!mcp_sse_check_request(rq))
 		return;
-	p = stream_new(s, rq);
+	p = mcp_sse_stream_new(s, rq);
 	session = p ? mcp_session_new(s, MCP_BY_STREAM) : NULL;
 	if (!session) {
 		free(p);
-		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
+		mcp_reply_error(rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
 		return;
 	}
-	begin(session, p);
+	mcp_sse_begin(session, p);
 	snprintf(line, sizeof(line), "event: endpoint\ndata: %s?session_id=%s\n\n", path,
 		session->id);
 	mcp_send(p, str_c(line));
@@ -91,25 +91,25 @@ void mcp_server_listen(struct mcp_server *s, struct request *rq)
 	struct mcp_session *session;
 	struct mcp_post *p;
 
-	if (!takes_stream(rq))
+	if (!mcp_sse_check_request(rq))
 		return;
 	session = mcp_session_of(s, rq);
 	if (!session)
 		return;
-	p = stream_new(s, rq);
+	p = mcp_sse_stream_new(s, rq);
 	if (!p) {
-		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
+		mcp_reply_error(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
 		return;
 	}
 	/* The old stream may belong to a peer whose disconnection was not detected. */
 	if (session->stream)
 		mcp_end_stream(session);
-	begin(session, p);
-	mcp_hears_now(session);
+	mcp_sse_begin(session, p);
+	mcp_mark_reachable(session);
 }
 
 /* Handles the only message of a body. The message outlives its request. */
-static void take_apart(struct mcp_session *session, struct request *rq)
+static void mcp_sse_handle_message(struct mcp_session *session, struct request *rq)
 {
 	struct arena *arena, memory;
 	struct jsonrpc *m = NULL;
@@ -121,12 +121,12 @@ static void take_apart(struct mcp_session *session, struct request *rq)
 	arena = arena_alloc(&memory, sizeof(*arena));
 	body = arena_cstr(&memory, rq->body);
 	if (!arena || !body)
-		mcp_refuse(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
+		mcp_reply_error(rq, 503, JSONRPC_INTERNAL, "Out of memory.");
 	else
 		m = mcp_read_messages(
 			rq, &memory, str_make(body, rq->body.n), &n, &batch);
 	if (m && batch) {
-		mcp_refuse(rq, 400, JSONRPC_INVALID, "Here a message comes alone.");
+		mcp_reply_error(rq, 400, JSONRPC_INVALID, "Here a message comes alone.");
 		m = NULL;
 	}
 	if (!m) {
@@ -137,7 +137,7 @@ static void take_apart(struct mcp_session *session, struct request *rq)
 	request_reply(rq, 202, "text/plain");
 	*arena = memory;
 	call = m->kind == JSONRPC_REQUEST;
-	if (mcp_take(session->stream, session, m, arena) < 0)
+	if (mcp_handle_message(session->stream, session, m, arena) < 0)
 		call = false;
 	if (!call) {
 		memory = *arena;
@@ -150,16 +150,16 @@ void mcp_server_message(struct mcp_server *s, struct request *rq)
 	struct mcp_session *session = NULL;
 	struct str id;
 
-	if (!mcp_is_welcome(rq))
+	if (!mcp_check_request(rq))
 		return;
 	if (request_query(rq, STR("session_id"), &id) == 0)
 		session = mcp_session_find(s, MCP_BY_STREAM, id);
 	if (!session)
-		mcp_refuse(
+		mcp_reply_error(
 			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
 	else if (!mcp_is_json(rq))
-		mcp_refuse(rq, 415, JSONRPC_INVALID,
+		mcp_reply_error(rq, 415, JSONRPC_INVALID,
 			"The content type must be application/json.");
 	else
-		take_apart(session, rq);
+		mcp_sse_handle_message(session, rq);
 }

@@ -13,29 +13,31 @@
  * Messages that belong to a call use the call's own stream (MCP, Streamable HTTP). NULL:
  * there is no stream.
  */
-static struct mcp_post *way_to(const struct mcp_session *s, const struct mcp_call *about)
+static struct mcp_post *mcp_find_stream(
+	const struct mcp_session *s, const struct mcp_call *about)
 {
 	return about && mcp_may_stream(about->post) ? about->post : s->stream;
 }
 
-bool mcp_hears(const struct mcp_session *s, const struct mcp_call *about)
+bool mcp_is_reachable(const struct mcp_session *s, const struct mcp_call *about)
 {
-	return way_to(s, about);
+	return mcp_find_stream(s, about);
 }
 
-void mcp_hears_now(struct mcp_session *s)
+void mcp_mark_reachable(struct mcp_session *s)
 {
 	bool missed = s->missed;
 
 	s->missed = false;
-	if (s->server->ops->hears)
-		s->server->ops->hears(s, missed);
+	if (s->server->ops->on_reachable)
+		s->server->ops->on_reachable(s, missed);
 }
 
 /* Sends a message as an event. -ENOMEM: nothing is sent. */
-static int put(struct mcp_post *p, uint64_t id, struct str method, struct str params)
+static int mcp_send_event(
+	struct mcp_post *p, uint64_t id, struct str method, struct str params)
 {
-	jsonrpc_call(&p->text, id, method, params);
+	jsonrpc_write_call(&p->text, id, method, params);
 	if (p->text.err) {
 		buf_reset(&p->text);
 		return -ENOMEM;
@@ -45,19 +47,19 @@ static int put(struct mcp_post *p, uint64_t id, struct str method, struct str pa
 	return 0;
 }
 
-void mcp_tell(struct mcp_session *s, struct mcp_call *about, struct str method,
+void mcp_notify_client(struct mcp_session *s, struct mcp_call *about, struct str method,
 	struct str params)
 {
-	struct mcp_post *p = way_to(s, about);
+	struct mcp_post *p = mcp_find_stream(s, about);
 
 	/* Before initialize the client has no lists that could change. */
 	if (!s->version)
 		return;
-	if (!p || p->full || put(p, 0, method, params) < 0)
+	if (!p || p->full || mcp_send_event(p, 0, method, params) < 0)
 		s->missed = true;
 }
 
-void mcp_server_room(struct request *rq)
+void mcp_server_on_writable(struct request *rq)
 {
 	struct mcp_post *p = rq->user;
 
@@ -66,16 +68,16 @@ void mcp_server_room(struct request *rq)
 	p->full = false;
 	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
 		if (s->stream == p && s->missed) {
-			mcp_hears_now(s);
+			mcp_mark_reachable(s);
 			return;
 		}
 }
 
 /* --- Questions ------------------------------------------------------------------ */
 
-static void unlink_question(struct mcp_question *q)
+static void mcp_unlink_client_request(struct mcp_client_request *q)
 {
-	struct mcp_question **at = &q->session->questions;
+	struct mcp_client_request **at = &q->session->questions;
 
 	while (*at != q)
 		at = &(*at)->next;
@@ -83,26 +85,26 @@ static void unlink_question(struct mcp_question *q)
 	q->session = NULL;
 }
 
-static unsigned count(const struct mcp_session *s)
+static unsigned mcp_count_client_requests(const struct mcp_session *s)
 {
 	unsigned n = 0;
 
-	for (const struct mcp_question *q = s->questions; q; q = q->next)
+	for (const struct mcp_client_request *q = s->questions; q; q = q->next)
 		n++;
 	return n;
 }
 
-int mcp_ask_client(struct mcp_session *s, struct mcp_call *about, struct mcp_question *q,
-	struct str method, struct str params)
+int mcp_request_client(struct mcp_session *s, struct mcp_call *about,
+	struct mcp_client_request *q, struct str method, struct str params)
 {
-	struct mcp_post *p = way_to(s, about);
+	struct mcp_post *p = mcp_find_stream(s, about);
 	int r;
 
 	if (!p)
 		return ERR_CLOSED;
-	if (p->full || count(s) >= MCP_QUESTIONS_MAX)
+	if (p->full || mcp_count_client_requests(s) >= MCP_QUESTIONS_MAX)
 		return ERR_LIMIT;
-	r = put(p, mcp_next_question(s->server), method, params);
+	r = mcp_send_event(p, mcp_next_request_id(s->server), method, params);
 	if (r < 0)
 		return r;
 	q->id = ++s->server->questions;
@@ -113,7 +115,7 @@ int mcp_ask_client(struct mcp_session *s, struct mcp_call *about, struct mcp_que
 	return 0;
 }
 
-uint64_t mcp_next_question(const struct mcp_server *s)
+uint64_t mcp_next_request_id(const struct mcp_server *s)
 {
 	return s->questions + 1;
 }
@@ -124,7 +126,7 @@ struct str mcp_cancelled_params(char room[MCP_CANCELLED_MAX], uint64_t id)
 	return str_c(room);
 }
 
-void mcp_question_forget(struct mcp_question *q)
+void mcp_cancel_client_request(struct mcp_client_request *q)
 {
 	struct mcp_session *s = q->session;
 	struct mcp_call *about = q->about;
@@ -132,54 +134,57 @@ void mcp_question_forget(struct mcp_question *q)
 
 	if (!s)
 		return;
-	unlink_question(q);
-	mcp_tell(s, about, STR(MCP_CANCELLED), mcp_cancelled_params(room, q->id));
+	mcp_unlink_client_request(q);
+	mcp_notify_client(
+		s, about, STR(MCP_CANCELLED), mcp_cancelled_params(room, q->id));
 }
 
-static struct mcp_question *find(struct mcp_session *s, struct str id)
+static struct mcp_client_request *mcp_find_client_request(
+	struct mcp_session *s, struct str id)
 {
 	uint64_t n;
 
 	if (str_u64(id, UINT64_MAX, &n) < 0)
 		return NULL;
-	for (struct mcp_question *q = s->questions; q; q = q->next)
+	for (struct mcp_client_request *q = s->questions; q; q = q->next)
 		if (q->id == n)
 			return q;
 	return NULL;
 }
 
-void mcp_take_response(struct mcp_session *s, const struct jsonrpc *m)
+void mcp_handle_response(struct mcp_session *s, const struct jsonrpc *m)
 {
-	struct mcp_question *q = find(s, m->id);
+	struct mcp_client_request *q = mcp_find_client_request(s, m->id);
 
 	/* The response is too late, or matches no question. */
 	if (!q)
 		return;
-	unlink_question(q);
+	mcp_unlink_client_request(q);
 	q->done(q, m);
 }
 
-void mcp_take_progress(struct mcp_session *s, const struct jsonrpc *m)
+void mcp_handle_progress(struct mcp_session *s, const struct jsonrpc *m)
 {
-	struct mcp_question *q = find(s, json_raw(json_get(m->params, "progressToken")));
+	struct mcp_client_request *q = mcp_find_client_request(
+		s, json_raw(json_get(m->params, "progressToken")));
 
 	if (q)
 		q->progress(q, m->params);
 }
 
-void mcp_questions_leave(struct mcp_session *s, const struct mcp_call *about)
+void mcp_detach_client_requests(struct mcp_session *s, const struct mcp_call *about)
 {
-	for (struct mcp_question *q = s->questions; q; q = q->next)
+	for (struct mcp_client_request *q = s->questions; q; q = q->next)
 		if (q->about == about)
 			q->about = NULL;
 }
 
-void mcp_questions_end(struct mcp_session *s)
+void mcp_fail_client_requests(struct mcp_session *s)
 {
 	while (s->questions) {
-		struct mcp_question *q = s->questions;
+		struct mcp_client_request *q = s->questions;
 
-		unlink_question(q);
+		mcp_unlink_client_request(q);
 		q->done(q, NULL);
 	}
 }
@@ -194,7 +199,7 @@ void mcp_progress_params(struct buf *out, struct str token, struct json_val para
 	buf_puts(out, "{\"progressToken\":");
 	buf_str(out, token);
 	while (json_next(params, &it, &key, &v)) {
-		if (json_means(json_inside(key), STR("progressToken")))
+		if (json_text_equals(json_raw_content(key), STR("progressToken")))
 			continue;
 		buf_putc(out, ',');
 		buf_str(out, json_raw(key));

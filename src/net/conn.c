@@ -18,29 +18,30 @@ struct trait {
 	unsigned next;   /* the states that may follow, one bit each */
 };
 
-static step_fn step_head, step_wait, step_send, step_part, step_linger;
+static step_fn conn_step_head, conn_step_wait, conn_step_send, conn_step_part,
+	conn_step_linger;
 
 #define TO(state) (1u << (state))
 
 static const struct trait traits[C_STATES] = {
 	[C_FREE] = {.next = TO(C_HEAD)},
-	[C_IDLE] = {step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
-	[C_HEAD] = {step_head, EPOLLIN,
+	[C_IDLE] = {conn_step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
+	[C_HEAD] = {conn_step_head, EPOLLIN,
 		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_DELAY) | TO(C_SEND) |
 			TO(C_PART) | TO(C_FREE)},
-	[C_DELAY] = {step_wait, 0, TO(C_SEND) | TO(C_FREE)},
+	[C_DELAY] = {conn_step_wait, 0, TO(C_SEND) | TO(C_FREE)},
 	[C_BODY] = {conn_step_body, EPOLLIN,
 		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	/* The kernel reports hang-ups even if no events are requested. */
-	[C_FULL] = {step_wait, 0, TO(C_BODY) | TO(C_FREE)},
+	[C_FULL] = {conn_step_wait, 0, TO(C_BODY) | TO(C_FREE)},
 	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
-	[C_WAIT] = {step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
-	[C_PART] = {step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE)},
-	[C_OWED] = {step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE)},
-	[C_SEND] = {step_send, EPOLLOUT,
+	[C_WAIT] = {conn_step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
+	[C_PART] = {conn_step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE)},
+	[C_OWED] = {conn_step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE)},
+	[C_SEND] = {conn_step_send, EPOLLOUT,
 		TO(C_IDLE) | TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
-	[C_LINGER] = {step_linger, EPOLLIN, TO(C_FREE)},
+	[C_LINGER] = {conn_step_linger, EPOLLIN, TO(C_FREE)},
 };
 
 const struct http_fault conn_no_memory = {503, "Out of memory."};
@@ -53,11 +54,11 @@ const struct http_fault conn_too_large = {413, "The request body is too large."}
 static const struct http_fault cut_short = {400, "The request is incomplete."};
 static const struct http_fault too_slow = {408, "The request came too slowly."};
 
-static timer_fn on_deadline;
+static timer_fn conn_on_deadline;
 
 void conn_set_deadline(struct conn *c, unsigned ms)
 {
-	int r = timer_set(c->server->loop, &c->timer, ms, on_deadline);
+	int r = timer_set(c->server->loop, &c->timer, ms, conn_on_deadline);
 
 	/*
 	 * timer_set cannot fail: the timer is armed, or has just fired and left its place
@@ -66,7 +67,7 @@ void conn_set_deadline(struct conn *c, unsigned ms)
 	assert(r == 0);
 }
 
-void conn_enter(struct conn *c, enum conn_state next)
+void conn_set_state(struct conn *c, enum conn_state next)
 {
 	assert(traits[c->state].next & TO(next));
 	c->state = next;
@@ -85,7 +86,7 @@ static bool conn_needs_peer(const struct conn *c)
 }
 
 /* Whether the layer above holds the request and expects server_ops.gone if c ends. */
-static bool is_owed(const struct conn *c)
+static bool conn_is_request_open(const struct conn *c)
 {
 	const unsigned owed = TO(C_ROUTE) | TO(C_BODY) | TO(C_FULL) | TO(C_WAIT) |
 		TO(C_PART) | TO(C_OWED);
@@ -93,10 +94,10 @@ static bool is_owed(const struct conn *c)
 	return owed & TO(c->state);
 }
 
-static void tell_gone(struct conn *c)
+static void conn_abort_request(struct conn *c)
 {
-	if (is_owed(c))
-		c->server->conf.ops->gone(c->server->conf.arg, &c->x->rq);
+	if (conn_is_request_open(c))
+		c->server->conf.ops->aborted(c->server->conf.arg, &c->x->rq);
 }
 
 static void conn_free(struct later *later)
@@ -104,41 +105,41 @@ static void conn_free(struct later *later)
 	free(container_of(later, struct conn, later));
 }
 
-void conn_leave(struct conn *c)
+void conn_detach(struct conn *c)
 {
 	struct server *s = c->server;
 
-	conn_enter(c, C_FREE);
-	exchange_give(c);
+	conn_set_state(c, C_FREE);
+	exchange_release(c);
 	timer_cancel(s->loop, &c->timer);
 	loop_remove(s->loop, &c->io);
 	*(c->prev ? &c->prev->next : &s->first) = c->next;
 	*(c->next ? &c->next->prev : &s->last) = c->prev;
-	conn_tell_watches(c);
-	loop_free_later(s->loop, &c->later, conn_free);
-	server_conn_ended(s);
+	conn_notify_watches(c);
+	loop_defer_free(s->loop, &c->later, conn_free);
+	server_on_conn_end(s);
 }
 
 int conn_drop(struct conn *c)
 {
 	struct transport t = c->transport;
 
-	tell_gone(c);
-	conn_leave(c);
+	conn_abort_request(c);
+	conn_detach(c);
 	transport_close(&t);
 	return ERR_CLOSED;
 }
 
 int conn_refuse(struct conn *c, const struct http_fault *fault)
 {
-	tell_gone(c);
+	conn_abort_request(c);
 	c->x->last = true;
-	exchange_fail(c->x, fault->status, str_c(fault->words));
-	conn_enter(c, C_SEND);
+	exchange_fail(c->x, fault->status, str_c(fault->text));
+	conn_set_state(c, C_SEND);
 	return 0;
 }
 
-int conn_ended(struct conn *c)
+int conn_handle_eof(struct conn *c)
 {
 	if (!c->x || c->x->in.n == 0)
 		return conn_drop(c);
@@ -146,13 +147,13 @@ int conn_ended(struct conn *c)
 }
 
 /* Lingers, because closing with unread input would discard the alert with the reason. */
-static int tls_failed(struct conn *c)
+static int conn_fail_tls(struct conn *c)
 {
-	server_warn(c->server, TROUBLE_TLS, transport_tls_error(&c->transport));
-	tell_gone(c);
-	exchange_give(c);
+	server_warn(c->server, SERVER_WARN_TLS, transport_tls_error(&c->transport));
+	conn_abort_request(c);
+	exchange_release(c);
 	transport_end(&c->transport);
-	conn_enter(c, C_LINGER);
+	conn_set_state(c, C_LINGER);
 	return 0;
 }
 
@@ -166,39 +167,39 @@ int conn_fill(struct conn *c, struct turn *turn, size_t n)
 		return 1;
 	if (n > turn->bytes)
 		n = turn->bytes;
-	room = buf_room(in, n);
+	room = buf_reserve(in, n);
 	if (!room)
 		return in->n ? conn_refuse(c, &conn_no_memory) : conn_drop(c);
 	got = transport_recv(&c->transport, room, n);
 	if (got == -EAGAIN)
 		return 1;
 	if (got == ERR_TLS)
-		return tls_failed(c);
+		return conn_fail_tls(c);
 	if (got < 0)
 		return conn_drop(c);
 	if (got == 0)
-		return conn_ended(c);
+		return conn_handle_eof(c);
 	turn->dry = (size_t)got < n;
 	turn->bytes -= (size_t)got;
 	buf_commit(in, (size_t)got);
 	return 0;
 }
 
-int conn_ready(struct conn *c)
+int conn_finish_body(struct conn *c)
 {
 	c->x->rq.body = buf_view(&c->x->body);
-	conn_enter(c, C_READY);
+	conn_set_state(c, C_READY);
 	c->server->conf.ops->ready(c->server->conf.arg, &c->x->rq);
 	if (c->state == C_FREE)
 		return ERR_CLOSED;
 	if (c->state != C_READY)
 		return 0;
-	conn_enter(c, C_WAIT);
+	conn_set_state(c, C_WAIT);
 	return 1;
 }
 
 /* The request's strings point into the input, so the input must not move from here on. */
-static bool fix_input(struct exchange *x)
+static bool conn_reserve_input(struct exchange *x)
 {
 	const struct http_head *h = &x->http.head;
 	size_t here = x->in.n - h->n;
@@ -206,27 +207,27 @@ static bool fix_input(struct exchange *x)
 	if (h->framing == HTTP_NO_BODY ||
 		(h->framing == HTTP_LENGTH && here >= h->length))
 		return true;
-	return buf_room(&x->in, x->in.max - x->in.n);
+	return buf_reserve(&x->in, x->in.max - x->in.n);
 }
 
-static int route(struct conn *c)
+static int conn_route(struct conn *c)
 {
 	struct exchange *x = c->x;
 	const struct http_head *h = &x->http.head;
 
 	x->used = h->n;
-	if (!fix_input(x))
+	if (!conn_reserve_input(x))
 		return conn_refuse(c, &conn_no_memory);
 	if (exchange_route(x))
 		return conn_refuse(c, &bad_escape);
-	conn_enter(c, C_ROUTE);
+	conn_set_state(c, C_ROUTE);
 	c->server->conf.ops->head(c->server->conf.arg, &x->rq);
 	if (c->state == C_FREE)
 		return ERR_CLOSED;
 	if (c->state != C_ROUTE)
 		return 0;
 	if (h->framing == HTTP_NO_BODY)
-		return conn_ready(c);
+		return conn_finish_body(c);
 	if (h->framing == HTTP_LENGTH && h->length > x->rq.body_max)
 		return conn_refuse(c, &conn_too_large);
 	if (h->framing == HTTP_LENGTH && !conn_has_memory(x, h->length))
@@ -235,11 +236,11 @@ static int route(struct conn *c)
 	x->body_checked = 0;
 	x->body.max = x->rq.body_max;
 	x->body_from = loop_now(c->server->loop);
-	conn_enter(c, C_BODY);
+	conn_set_state(c, C_BODY);
 	return 0;
 }
 
-static int step_head(struct conn *c, struct turn *turn)
+static int conn_step_head(struct conn *c, struct turn *turn)
 {
 	struct buf *in;
 	size_t n;
@@ -250,11 +251,11 @@ static int step_head(struct conn *c, struct turn *turn)
 		if (r < 0)
 			return conn_refuse(c, c->x->http.fault);
 		if (r == 0)
-			return route(c);
+			return conn_route(c);
 	} else if (turn->dry) {
 		return 1;
 	} else {
-		c->x = exchange_take(c);
+		c->x = exchange_acquire(c);
 		if (!c->x)
 			return conn_drop(c);
 	}
@@ -265,38 +266,38 @@ static int step_head(struct conn *c, struct turn *turn)
 		n = HTTP_HEAD_MAX - in->n;
 	r = conn_fill(c, turn, n);
 	if (r == 1 && in->n == 0)
-		exchange_give(c);
+		exchange_release(c);
 	if (r == 0 && c->state == C_IDLE)
-		conn_enter(c, C_HEAD);
+		conn_set_state(c, C_HEAD);
 	return r;
 }
 
-static int step_wait(struct conn *c, struct turn *turn)
+static int conn_step_wait(struct conn *c, struct turn *turn)
 {
 	(void)c;
 	(void)turn;
 	return 1;
 }
 
-static int reply_done(struct conn *c)
+static int conn_finish_reply(struct conn *c)
 {
 	struct exchange *x = c->x;
 
 	if (x->status < 400 && c->rank == RANK_NEW)
 		c->rank = RANK_SERVED;
 	if (x->last || (c->server->stopping && x->in.n == x->used)) {
-		exchange_give(c);
+		exchange_release(c);
 		/* Closing with unread input would discard the reply (RFC 9112, 9.6). */
 		transport_end(&c->transport);
-		conn_enter(c, C_LINGER);
+		conn_set_state(c, C_LINGER);
 		return 0;
 	}
-	exchange_next(x);
+	exchange_reset(x);
 	if (x->in.n) {
-		conn_enter(c, C_HEAD);
+		conn_set_state(c, C_HEAD);
 	} else {
-		exchange_give(c);
-		conn_enter(c, C_IDLE);
+		exchange_release(c);
+		conn_set_state(c, C_IDLE);
 	}
 	return 0;
 }
@@ -304,7 +305,7 @@ static int reply_done(struct conn *c)
 /*
  * Ends c with a reset, so that the peer does not take an incomplete reply for complete.
  */
-static int cut(struct conn *c)
+static int conn_reset(struct conn *c)
 {
 	struct linger now = {.l_onoff = 1};
 
@@ -312,13 +313,13 @@ static int cut(struct conn *c)
 	return conn_drop(c);
 }
 
-static bool is_all_sent(const struct exchange *x)
+static bool conn_is_all_sent(const struct exchange *x)
 {
 	return x->sent == x->head.n + x->out.n;
 }
 
 /* Sends some of the written reply. 0; 1: the socket is full; ERR_CLOSED: c has ended. */
-static int put_out(struct conn *c, struct turn *turn)
+static int conn_send_reply(struct conn *c, struct turn *turn)
 {
 	struct exchange *x = c->x;
 	struct str head = str_skip(buf_view(&x->head), x->sent);
@@ -328,8 +329,8 @@ static int put_out(struct conn *c, struct turn *turn)
 
 	/* There was no memory even for an error, or a reply in pieces has failed. */
 	if (x->head.err || x->out.err)
-		return cut(c);
-	if (is_all_sent(x))
+		return conn_reset(c);
+	if (conn_is_all_sent(x))
 		return 0;
 	if (head.n == 0)
 		body = str_skip(body, x->sent - x->head.n);
@@ -342,17 +343,17 @@ static int put_out(struct conn *c, struct turn *turn)
 		return 1;
 	if (n < 0)
 		return conn_drop(c);
-	turn_spend(turn, n);
+	conn_spend_turn(turn, n);
 	x->sent += (size_t)n;
 	conn_set_deadline(c, c->server->conf.stall_ms);
 	return 0;
 }
 
-static int step_send(struct conn *c, struct turn *turn)
+static int conn_step_send(struct conn *c, struct turn *turn)
 {
-	int r = put_out(c, turn);
+	int r = conn_send_reply(c, turn);
 
-	if (r || !is_all_sent(c->x))
+	if (r || !conn_is_all_sent(c->x))
 		return r;
 	turn->replies--;
 	/*
@@ -361,16 +362,16 @@ static int step_send(struct conn *c, struct turn *turn)
 	 */
 	if (turn->replies && clock_us() >= turn->until)
 		turn->replies = 0;
-	return reply_done(c);
+	return conn_finish_reply(c);
 }
 
-/* Sends some of the offered bytes; results as of put_out. */
-static int hand_out(struct conn *c, struct turn *turn)
+/* Sends some of the offered bytes; results as of conn_send_reply. */
+static int conn_send_offered(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
 	size_t most = x->offered < HTTP_TURN_BYTES ? x->offered : HTTP_TURN_BYTES;
-	ssize_t n = conf->ops->hand(conf->arg, &x->rq, c->transport.fd, most);
+	ssize_t n = conf->ops->send_direct(conf->arg, &x->rq, c->transport.fd, most);
 
 	if (n == -EAGAIN)
 		return 1;
@@ -379,10 +380,10 @@ static int hand_out(struct conn *c, struct turn *turn)
 		return 0;
 	}
 	if (n == 0)
-		return cut(c);
+		return conn_reset(c);
 	if (n < 0)
 		return conn_drop(c);
-	turn_spend(turn, n);
+	conn_spend_turn(turn, n);
 	conn_set_deadline(c, conf->stall_ms);
 	x->offered -= (size_t)n;
 	if (x->offered == 0)
@@ -390,27 +391,27 @@ static int hand_out(struct conn *c, struct turn *turn)
 	return 0;
 }
 
-static int step_part(struct conn *c, struct turn *turn)
+static int conn_step_part(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
-	int r = put_out(c, turn);
+	int r = conn_send_reply(c, turn);
 
-	if (r || !is_all_sent(x))
+	if (r || !conn_is_all_sent(x))
 		return r;
 	buf_reset(&x->head);
 	buf_reset(&x->out);
 	x->sent = 0;
 	if (x->offered && !x->copies)
-		r = hand_out(c, turn);
+		r = conn_send_offered(c, turn);
 	if (r || x->out.n || (x->offered && !x->copies))
 		return r;
-	conn_enter(c, C_OWED);
-	conf->ops->room(conf->arg, &x->rq);
+	conn_set_state(c, C_OWED);
+	conf->ops->writable(conf->arg, &x->rq);
 	return c->state == C_OWED;
 }
 
-static int step_linger(struct conn *c, struct turn *turn)
+static int conn_step_linger(struct conn *c, struct turn *turn)
 {
 	char unread[4096];
 	ssize_t n;
@@ -423,7 +424,7 @@ static int step_linger(struct conn *c, struct turn *turn)
 	if (n <= 0)
 		return conn_drop(c);
 	turn->dry = (size_t)n < sizeof(unread);
-	turn_spend(turn, n);
+	conn_spend_turn(turn, n);
 	return 0;
 }
 
@@ -431,7 +432,7 @@ static int step_linger(struct conn *c, struct turn *turn)
  * Waits for the events of the state. If input is left, also for a writable socket; while
  * the transport still has bytes to send, only for that.
  */
-static void settle(struct conn *c, bool more)
+static void conn_update_events(struct conn *c, bool more)
 {
 	uint32_t events = traits[c->state].events;
 	int r = transport_flush(&c->transport);
@@ -441,8 +442,8 @@ static void settle(struct conn *c, bool more)
 		return;
 	}
 	/*
-	 * A next request seldom comes before the answer. on_event clears EPOLLIN if it
-	 * does.
+	 * A next request seldom comes before the answer. conn_on_event clears EPOLLIN if
+	 * it does.
 	 */
 	if (c->state == C_WAIT && r == 0 && c->io.events == EPOLLIN)
 		return;
@@ -452,23 +453,23 @@ static void settle(struct conn *c, bool more)
 		events |= EPOLLOUT;
 	if (conn_needs_peer(c))
 		events |= EPOLLRDHUP;
-	loop_want(c->server->loop, &c->io, events);
+	loop_set_events(c->server->loop, &c->io, events);
 }
 
-static void go_on(struct conn *c)
+static void conn_run_steps(struct conn *c)
 {
-	struct turn turn = turn_begin(c->server);
+	struct turn turn = conn_begin_turn(c->server);
 	int r = 0;
 
 	while (r == 0 && turn.bytes && turn.replies)
 		r = traits[c->state].step(c, &turn);
 	if (r >= 0)
-		settle(c, r == 0);
+		conn_update_events(c, r == 0);
 }
 
 void conn_wake(struct conn *c)
 {
-	loop_want(c->server->loop, &c->io, traits[c->state].events | EPOLLOUT);
+	loop_set_events(c->server->loop, &c->io, traits[c->state].events | EPOLLOUT);
 }
 
 void conn_resume(struct conn *c)
@@ -478,17 +479,17 @@ void conn_resume(struct conn *c)
 
 	/* Sends only: a next request must not start inside the end of this one. */
 	while (r == 0 && c->state == C_SEND && turn.bytes)
-		r = step_send(c, &turn);
+		r = conn_step_send(c, &turn);
 	if (r >= 0)
-		settle(c, c->state == C_HEAD);
+		conn_update_events(c, c->state == C_HEAD);
 }
 
 void conn_start(struct conn *c)
 {
-	go_on(c);
+	conn_run_steps(c);
 }
 
-static void on_event(struct io *io, uint32_t events)
+static void conn_on_event(struct io *io, uint32_t events)
 {
 	struct conn *c = container_of(io, struct conn, io);
 
@@ -496,21 +497,22 @@ static void on_event(struct io *io, uint32_t events)
 	if (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP))
 		conn_drop(c);
 	else if (c->state == C_WAIT && !(events & EPOLLOUT))
-		loop_want(c->server->loop, &c->io, conn_needs_peer(c) ? EPOLLRDHUP : 0);
+		loop_set_events(
+			c->server->loop, &c->io, conn_needs_peer(c) ? EPOLLRDHUP : 0);
 	else
-		go_on(c);
+		conn_run_steps(c);
 }
 
-static void on_deadline(struct timer *t)
+static void conn_on_deadline(struct timer *t)
 {
 	struct conn *c = container_of(t, struct conn, timer);
 
 	if (c->state == C_BODY || (c->state == C_HEAD && c->x)) {
 		conn_refuse(c, &too_slow);
-		go_on(c);
+		conn_run_steps(c);
 	} else if (c->state == C_DELAY) {
-		conn_enter(c, C_SEND);
-		go_on(c);
+		conn_set_state(c, C_SEND);
+		conn_run_steps(c);
 	} else {
 		conn_drop(c);
 	}
@@ -546,9 +548,9 @@ int conn_open(
 		fd_close(&fd);
 		return r;
 	}
-	r = timer_set(s->loop, &c->timer, s->ms[C_HEAD], on_deadline);
+	r = timer_set(s->loop, &c->timer, s->ms[C_HEAD], conn_on_deadline);
 	if (!r)
-		r = loop_add(s->loop, &c->io, fd, EPOLLIN, on_event);
+		r = loop_add(s->loop, &c->io, fd, EPOLLIN, conn_on_event);
 	if (r) {
 		timer_cancel(s->loop, &c->timer);
 		transport_close(&c->transport);
@@ -559,7 +561,7 @@ int conn_open(
 	*(s->last ? &s->last->next : &s->first) = c;
 	s->last = c;
 	s->conns_n++;
-	conn_enter(c, C_HEAD);
+	conn_set_state(c, C_HEAD);
 	*out = c;
 	return 0;
 }

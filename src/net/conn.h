@@ -56,7 +56,7 @@ struct exchange {
 	struct body decoder;
 	struct buf body;
 	size_t body_checked; /* bytes of body for which conn_has_memory was called */
-	struct str kept;     /* piece of a streamed body that was not taken; in in */
+	struct str unread;   /* piece of a streamed body that was not taken; in in */
 	uint64_t body_from;  /* when waiting for the body began, monotonic ms */
 	uint64_t full_from;  /* when the layer above paused it; pauses do not count */
 
@@ -101,10 +101,10 @@ struct conn_queue {
 
 /* The kinds of warning in the log. Each kind is logged at most once a minute. */
 enum trouble {
-	TROUBLE_FULL,
-	TROUBLE_TLS,
-	TROUBLE_KEY,
-	TROUBLES,
+	SERVER_WARN_FULL,
+	SERVER_WARN_TLS,
+	SERVER_WARN_KEY,
+	SERVER_WARNINGS,
 };
 
 struct server {
@@ -120,9 +120,9 @@ struct server {
 	unsigned listeners_n;
 	struct timer pause;
 	int spare_fd; /* closed for a moment to refuse a peer when no fd is left */
-	uint64_t warned[TROUBLES]; /* monotonic ms; 0: never */
-	uint64_t batch;            /* of the loop, see HTTP_BATCH_US */
-	uint64_t batch_until;      /* monotonic us */
+	uint64_t warned[SERVER_WARNINGS]; /* monotonic ms; 0: never */
+	uint64_t batch;                   /* of the loop, see HTTP_BATCH_US */
+	uint64_t batch_until;             /* monotonic us */
 	bool stopping;
 };
 
@@ -140,14 +140,14 @@ int conn_drop(struct conn *c);
 /*
  * Removes c from the server without server_ops.gone. Its transport has another owner now.
  */
-void conn_leave(struct conn *c);
+void conn_detach(struct conn *c);
 /* The only function that assigns a state. */
-void conn_enter(struct conn *c, enum conn_state next);
+void conn_set_state(struct conn *c, enum conn_state next);
 /* The layer above has answered after its callback had returned: sends the answer. */
 void conn_resume(struct conn *c);
 
 /* Calls and unlinks the watches of c. */
-void conn_tell_watches(struct conn *c);
+void conn_notify_watches(struct conn *c);
 
 /* Makes the loop continue with c. Needed for work that no event of the socket reports. */
 void conn_wake(struct conn *c);
@@ -163,9 +163,9 @@ struct turn {
 /*
  * A turn ends at the latest when all connections of this wake-up have used up their time.
  */
-struct turn turn_begin(struct server *s);
+struct turn conn_begin_turn(struct server *s);
 
-static inline void turn_spend(struct turn *turn, ssize_t n)
+static inline void conn_spend_turn(struct turn *turn, ssize_t n)
 {
 	turn->bytes -= (size_t)n < turn->bytes ? (size_t)n : turn->bytes;
 }
@@ -183,9 +183,9 @@ int conn_fill(struct conn *c, struct turn *turn, size_t n);
  */
 bool conn_has_memory(const struct exchange *x, uint64_t total);
 /* The body is complete. */
-int conn_ready(struct conn *c);
+int conn_finish_body(struct conn *c);
 /* The peer has ended its stream. It may still wait for an answer. */
-int conn_ended(struct conn *c);
+int conn_handle_eof(struct conn *c);
 /*
  * Answers a request that the server itself refuses, for instance a malformed one. The
  * connection ends after the answer.
@@ -195,13 +195,13 @@ void conn_set_deadline(struct conn *c, unsigned ms);
 extern const struct http_fault conn_no_memory, conn_body_no_memory, conn_too_large;
 
 /* Returns a new or recycled exchange for c; NULL if out of memory. */
-struct exchange *exchange_take(struct conn *c) MUST_USE;
+struct exchange *exchange_acquire(struct conn *c) MUST_USE;
 /* Returns c->x to the spares, or frees it. */
-void exchange_give(struct conn *c);
+void exchange_release(struct conn *c);
 /* Frees the exchanges that are kept for reuse. */
 void exchange_free_spares(struct server *s);
 /* Resets the request that was answered. The input keeps the bytes that follow it. */
-void exchange_next(struct exchange *x);
+void exchange_reset(struct exchange *x);
 /* Fills the public part from the parsed head. ERR_SYNTAX: the path has a bad escape. */
 int exchange_route(struct exchange *x) MUST_USE;
 /* Writes an error as the reply. head.err is set if even the error cannot be written. */
@@ -212,6 +212,6 @@ void exchange_end_offer(struct exchange *x);
 /* Logs a line, unless a line of that kind was logged within the last minute. */
 void server_warn(struct server *s, enum trouble what, const char *why);
 /* c has ended and left the list. The caller must not use the server after this call. */
-void server_conn_ended(struct server *s);
+void server_on_conn_end(struct server *s);
 
 #endif

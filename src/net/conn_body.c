@@ -20,7 +20,7 @@ bool conn_has_memory(const struct exchange *x, uint64_t total)
  * other bodies grow at the same time, and the total length of chunks is not known in
  * advance.
  */
-static bool is_growth_allowed(struct exchange *x, size_t n)
+static bool conn_can_grow_body(struct exchange *x, size_t n)
 {
 	const struct http_head *h = &x->http.head;
 	size_t total = x->body.n + n;
@@ -33,7 +33,7 @@ static bool is_growth_allowed(struct exchange *x, size_t n)
 }
 
 /* Buffers a piece or passes it to the layer above. False if not all of it was taken. */
-static bool put_body(struct exchange *x, struct str piece)
+static bool conn_put_body(struct exchange *x, struct str piece)
 {
 	const struct server_conf *conf = &x->conn->server->conf;
 
@@ -41,8 +41,8 @@ static bool put_body(struct exchange *x, struct str piece)
 		buf_str(&x->body, piece);
 		return true;
 	}
-	x->kept = str_skip(piece, conf->ops->body(conf->arg, &x->rq, piece));
-	return x->kept.n == 0;
+	x->unread = str_skip(piece, conf->ops->body(conf->arg, &x->rq, piece));
+	return x->unread.n == 0;
 }
 
 /*
@@ -50,11 +50,11 @@ static bool put_body(struct exchange *x, struct str piece)
  * ERR_SYNTAX with *fault. All bytes of a body that were read into memory pass through
  * here.
  */
-static int take_body(struct exchange *x, const struct http_fault **fault)
+static int conn_decode_body(struct exchange *x, const struct http_fault **fault)
 {
 	struct str in = str_skip(buf_view(&x->in), x->used);
 
-	if (x->kept.n && !put_body(x, x->kept))
+	if (x->unread.n && !conn_put_body(x, x->unread))
 		return 2;
 	while (x->decoder.state != BODY_DONE && in.n) {
 		struct str piece;
@@ -65,9 +65,9 @@ static int take_body(struct exchange *x, const struct http_fault **fault)
 			*fault = &bad_chunks;
 		else if (x->decoder.data > x->rq.body_max)
 			*fault = &conn_too_large;
-		else if (!is_growth_allowed(x, piece.n))
+		else if (!conn_can_grow_body(x, piece.n))
 			*fault = &conn_body_no_memory;
-		else if (piece.n && !put_body(x, piece))
+		else if (piece.n && !conn_put_body(x, piece))
 			return 2;
 		if (!*fault && x->body.err)
 			*fault = &conn_no_memory;
@@ -78,7 +78,7 @@ static int take_body(struct exchange *x, const struct http_fault **fault)
 }
 
 /* RFC 9110, 10.1.1. If the body has begun to arrive, no 100 (Continue) is sent. */
-static int invite_body(struct conn *c)
+static int conn_send_continue(struct conn *c)
 {
 	struct http_head *h = &c->x->http.head;
 	const struct str words = RESP_CONTINUE;
@@ -94,7 +94,7 @@ static int invite_body(struct conn *c)
 }
 
 /* Enforces body_rate over the whole body, and stall_ms for each pause. */
-static void set_body_deadline(struct conn *c)
+static void conn_set_body_deadline(struct conn *c)
 {
 	const struct server_conf *conf = &c->server->conf;
 	uint64_t allowed = conf->body_ms + c->x->decoder.data * 1000 / conf->body_rate;
@@ -104,46 +104,46 @@ static void set_body_deadline(struct conn *c)
 	conn_set_deadline(c, left < conf->stall_ms ? (unsigned)left : conf->stall_ms);
 }
 
-static int pause_body(struct conn *c)
+static int conn_pause_body(struct conn *c)
 {
 	c->x->full_from = loop_now(c->server->loop);
-	conn_enter(c, C_FULL);
+	conn_set_state(c, C_FULL);
 	return 1;
 }
 
 /* Whether the socket has only body bytes, and enough of them to move directly. */
-static bool is_movable(const struct conn *c)
+static bool conn_can_move_body(const struct conn *c)
 {
 	const struct exchange *x = c->x;
 
-	return x->rq.body_streams && c->server->conf.ops->move &&
-		transport_bare(&c->transport) >= 0 &&
-		body_sure(&x->decoder) > HTTP_WINDOW;
+	return x->rq.body_streams && c->server->conf.ops->recv_direct &&
+		transport_get_plain_fd(&c->transport) >= 0 &&
+		body_get_remaining(&x->decoder) > HTTP_WINDOW;
 }
 
 /*
- * As conn_fill and take_body, but the bytes bypass our memory. If move fails, conn_fill
- * reads them.
+ * As conn_fill and conn_decode_body, but the bytes bypass our memory. If move fails,
+ * conn_fill reads them.
  */
-static int move_body(struct conn *c, struct turn *turn)
+static int conn_move_body(struct conn *c, struct turn *turn)
 {
 	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
-	uint64_t sure = body_sure(&x->decoder);
+	uint64_t sure = body_get_remaining(&x->decoder);
 	size_t n = sure < HTTP_MOVE ? (size_t)sure : HTTP_MOVE;
-	ssize_t got = conf->ops->move(conf->arg, &x->rq, c->transport.fd, n);
+	ssize_t got = conf->ops->recv_direct(conf->arg, &x->rq, c->transport.fd, n);
 
 	if (got == -EAGAIN)
 		return 1;
 	if (got == -ENOBUFS)
-		return pause_body(c);
+		return conn_pause_body(c);
 	if (got == 0)
-		return conn_ended(c);
+		return conn_handle_eof(c);
 	if (got < 0)
 		return conn_fill(c, turn, x->in.cap - x->in.n);
-	body_passed(&x->decoder, (uint64_t)got);
-	set_body_deadline(c);
-	turn_spend(turn, got);
+	body_skip_data(&x->decoder, (uint64_t)got);
+	conn_set_body_deadline(c);
+	conn_spend_turn(turn, got);
 	return (size_t)got < n;
 }
 
@@ -151,20 +151,20 @@ int conn_step_body(struct conn *c, struct turn *turn)
 {
 	struct exchange *x = c->x;
 	const struct http_fault *fault = NULL;
-	int r = take_body(x, &fault);
+	int r = conn_decode_body(x, &fault);
 
 	if (r < 0)
 		return conn_refuse(c, fault);
 	if (r == 0)
-		return conn_ready(c);
+		return conn_finish_body(c);
 	if (r == 2)
-		return pause_body(c);
+		return conn_pause_body(c);
 	x->in.n = x->used = x->http.head.n;
-	r = invite_body(c);
+	r = conn_send_continue(c);
 	if (r == 0)
-		r = is_movable(c) ? move_body(c, turn)
-				  : conn_fill(c, turn, x->in.cap - x->in.n);
+		r = conn_can_move_body(c) ? conn_move_body(c, turn)
+					  : conn_fill(c, turn, x->in.cap - x->in.n);
 	if (r == 0 && c->state == C_BODY)
-		set_body_deadline(c);
+		conn_set_body_deadline(c);
 	return r;
 }

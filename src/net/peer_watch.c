@@ -30,7 +30,7 @@ void request_unwatch_peer(struct peer_watch *w)
 	w->at = NULL;
 }
 
-void conn_tell_watches(struct conn *c)
+void conn_notify_watches(struct conn *c)
 {
 	while (c->watches) {
 		struct peer_watch *w = c->watches;

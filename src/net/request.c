@@ -13,12 +13,12 @@
 
 #define JSON_TYPE "application/json"
 
-static struct exchange *exchange_of(const struct request *rq)
+static struct exchange *request_get_exchange(const struct request *rq)
 {
 	return container_of((struct request *)(uintptr_t)rq, struct exchange, rq);
 }
 
-static struct exchange *exchange_new(void)
+static struct exchange *request_exchange_new(void)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 
@@ -34,7 +34,7 @@ static struct exchange *exchange_new(void)
 	return x;
 }
 
-struct exchange *exchange_take(struct conn *c)
+struct exchange *exchange_acquire(struct conn *c)
 {
 	struct server *s = c->server;
 	struct exchange *x = s->spares;
@@ -43,14 +43,14 @@ struct exchange *exchange_take(struct conn *c)
 		s->spares = x->next;
 		s->spares_n--;
 	} else {
-		x = exchange_new();
+		x = request_exchange_new();
 	}
 	if (x)
 		x->conn = c;
 	return x;
 }
 
-static void exchange_free(struct exchange *x)
+static void request_free_exchange(struct exchange *x)
 {
 	buf_free(&x->in);
 	buf_free(&x->body);
@@ -62,33 +62,33 @@ static void exchange_free(struct exchange *x)
 }
 
 /* Empties b. Keeps its memory if it is small. */
-static void recycle(struct buf *b)
+static void request_recycle_buf(struct buf *b)
 {
 	if (b->cap > HTTP_KEEP_MAX)
 		buf_free(b);
 	buf_reset(b);
 }
 
-void exchange_next(struct exchange *x)
+void exchange_reset(struct exchange *x)
 {
 	struct arena arena = x->rq.arena;
 
 	buf_consume(&x->in, x->used);
 	x->used = 0;
-	recycle(&x->body);
-	recycle(&x->head);
-	recycle(&x->fields);
-	recycle(&x->out);
+	request_recycle_buf(&x->body);
+	request_recycle_buf(&x->head);
+	request_recycle_buf(&x->fields);
+	request_recycle_buf(&x->out);
 	x->sent = 0;
 	x->offered = 0;
 	x->copies = false;
-	x->kept = str_make(NULL, 0);
+	x->unread = str_make(NULL, 0);
 	http_request_init(&x->http);
 	arena_rewind(&arena);
 	x->rq = (struct request){.arena = arena};
 }
 
-void exchange_give(struct conn *c)
+void exchange_release(struct conn *c)
 {
 	struct server *s = c->server;
 	struct exchange *x = c->x;
@@ -97,12 +97,12 @@ void exchange_give(struct conn *c)
 	if (!x)
 		return;
 	if (s->spares_n == HTTP_SPARES) {
-		exchange_free(x);
+		request_free_exchange(x);
 		return;
 	}
 	x->used = x->in.n;
-	exchange_next(x);
-	recycle(&x->in);
+	exchange_reset(x);
+	request_recycle_buf(&x->in);
 	x->conn = NULL;
 	x->next = s->spares;
 	s->spares = x;
@@ -115,7 +115,7 @@ void exchange_free_spares(struct server *s)
 		struct exchange *x = s->spares;
 
 		s->spares = x->next;
-		exchange_free(x);
+		request_free_exchange(x);
 	}
 	s->spares_n = 0;
 }
@@ -137,7 +137,7 @@ int exchange_route(struct exchange *x)
 	return 0;
 }
 
-static void write_head(struct exchange *x, unsigned status, const char *type,
+static void request_write_head(struct exchange *x, unsigned status, const char *type,
 	enum http_framing framing, uint64_t length)
 {
 	struct buf *head = &x->head;
@@ -159,11 +159,11 @@ static void write_head(struct exchange *x, unsigned status, const char *type,
 	resp_end(head);
 }
 
-static void write_detail(struct exchange *x, struct str words)
+static void request_write_detail(struct exchange *x, struct str words)
 {
 	struct jw w;
 
-	recycle(&x->out);
+	request_recycle_buf(&x->out);
 	jw_init(&w, &x->out);
 	jw_object(&w);
 	jw_key(&w, "detail");
@@ -172,7 +172,7 @@ static void write_detail(struct exchange *x, struct str words)
 }
 
 /* The first error among the parts of the reply. */
-static int reply_err(const struct exchange *x)
+static int request_reply_error(const struct exchange *x)
 {
 	if (x->out.err)
 		return x->out.err;
@@ -188,39 +188,39 @@ static void request_add_retry_after(struct exchange *x)
 		resp_field(&x->fields, name, STR("1"));
 }
 
-static void reply_trouble(struct exchange *x, int err)
+static void request_write_failure(struct exchange *x, int err)
 {
-	recycle(&x->fields);
+	request_recycle_buf(&x->fields);
 	if (err == -ENOMEM) {
 		request_add_retry_after(x);
-		write_detail(x, STR("Out of memory."));
-		write_head(x, 503, JSON_TYPE, HTTP_LENGTH, x->out.n);
+		request_write_detail(x, STR("Out of memory."));
+		request_write_head(x, 503, JSON_TYPE, HTTP_LENGTH, x->out.n);
 	} else {
-		write_detail(x,
+		request_write_detail(x,
 			str_c(err == ERR_LIMIT ? "The reply is too large."
 					       : "The reply is malformed."));
-		write_head(x, 500, JSON_TYPE, HTTP_LENGTH, x->out.n);
+		request_write_head(x, 500, JSON_TYPE, HTTP_LENGTH, x->out.n);
 	}
 }
 
 /* Writes the reply for request_out. If even an error cannot be written, sets head.err. */
-static void write_reply(struct exchange *x, unsigned status, const char *type)
+static void request_write_reply(struct exchange *x, unsigned status, const char *type)
 {
-	write_head(x, status, type, HTTP_LENGTH, x->out.n);
-	if (reply_err(x))
-		reply_trouble(x, reply_err(x));
-	if (reply_err(x))
-		x->head.err = reply_err(x);
+	request_write_head(x, status, type, HTTP_LENGTH, x->out.n);
+	if (request_reply_error(x))
+		request_write_failure(x, request_reply_error(x));
+	if (request_reply_error(x))
+		x->head.err = request_reply_error(x);
 	/* The head of the reply equals that for a GET (RFC 9110, 9.3.2). */
 	if (str_eq(x->rq.method, STR("HEAD")))
 		buf_reset(&x->out);
 }
 
 /* Writes the head of a reply whose body, of length bytes, comes in pieces. */
-static void begin_reply(
+static void request_begin_reply(
 	struct exchange *x, unsigned status, const char *type, uint64_t length)
 {
-	recycle(&x->out);
+	request_recycle_buf(&x->out);
 	x->framing = HTTP_LENGTH;
 	x->promised = length;
 	if (length == REQUEST_LENGTH_UNKNOWN && x->http.head.minor == 0) {
@@ -229,7 +229,7 @@ static void begin_reply(
 	} else if (length == REQUEST_LENGTH_UNKNOWN) {
 		x->framing = HTTP_CHUNKED;
 	}
-	write_head(x, status, type, x->framing, length);
+	request_write_head(x, status, type, x->framing, length);
 	if (x->fields.err)
 		x->head.err = x->fields.err;
 	if (str_eq(x->rq.method, STR("HEAD")))
@@ -240,13 +240,13 @@ void exchange_fail(struct exchange *x, unsigned status, struct str words)
 {
 	if (status == 503)
 		request_add_retry_after(x);
-	write_detail(x, words);
-	write_reply(x, status, JSON_TYPE);
+	request_write_detail(x, words);
+	request_write_reply(x, status, JSON_TYPE);
 }
 
 int request_header(const struct request *rq, struct str name, struct str *value)
 {
-	const struct exchange *x = exchange_of(rq);
+	const struct exchange *x = request_get_exchange(rq);
 
 	return http_field_find(&x->http.head, x->in.p, name, value);
 }
@@ -270,12 +270,12 @@ int request_query(struct request *rq, struct str name, struct str *value)
 	return uri_query_find(rq->query, name, &rq->arena, value);
 }
 
-bool request_is_old(const struct request *rq)
+bool request_is_http10(const struct request *rq)
 {
-	return exchange_of(rq)->http.head.minor == 0;
+	return request_get_exchange(rq)->http.head.minor == 0;
 }
 
-bool request_is_at_home(const struct request *rq)
+bool request_is_local_origin(const struct request *rq)
 {
 	static const char *const hosts[] = {"localhost", "127.0.0.1", "[::1]"};
 	struct str origin, host;
@@ -294,15 +294,15 @@ bool request_is_at_home(const struct request *rq)
 
 void request_trust(struct request *rq)
 {
-	exchange_of(rq)->conn->rank = RANK_TRUSTED;
+	request_get_exchange(rq)->conn->rank = RANK_TRUSTED;
 }
 
 bool request_is_authorized(const struct request *rq)
 {
-	return exchange_of(rq)->conn->authorized;
+	return request_get_exchange(rq)->conn->authorized;
 }
 
-bool request_half_closed(const struct request *rq)
+bool request_is_half_closed(const struct request *rq)
 {
 	const struct exchange *x = container_of(rq, const struct exchange, rq);
 	struct pollfd p = {.fd = x->conn->transport.fd, .events = POLLRDHUP};
@@ -312,16 +312,16 @@ bool request_half_closed(const struct request *rq)
 
 struct buf *request_out(struct request *rq)
 {
-	return &exchange_of(rq)->out;
+	return &request_get_exchange(rq)->out;
 }
 
 void request_add_field(struct request *rq, struct str name, struct str value)
 {
-	resp_field(&exchange_of(rq)->fields, name, value);
+	resp_field(&request_get_exchange(rq)->fields, name, value);
 }
 
 /* The connection ends after an answer that precedes the body: the body is not read. */
-static void settle_end(struct exchange *x)
+static void request_decide_close(struct exchange *x)
 {
 	const struct http_head *h = &x->http.head;
 	struct conn *c = x->conn;
@@ -331,11 +331,11 @@ static void settle_end(struct exchange *x)
 		(c->state == C_ROUTE && h->framing != HTTP_NO_BODY);
 }
 
-static void answered(struct conn *c)
+static void request_send_reply(struct conn *c)
 {
 	enum conn_state before = c->state;
 
-	conn_enter(c, C_SEND);
+	conn_set_state(c, C_SEND);
 	/* Inside a callback, the step that made the call continues and sends. */
 	if (before == C_WAIT)
 		conn_resume(c);
@@ -343,34 +343,34 @@ static void answered(struct conn *c)
 
 void request_reply(struct request *rq, unsigned status, const char *type)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 
-	settle_end(x);
-	write_reply(x, status, type);
-	answered(x->conn);
+	request_decide_close(x);
+	request_write_reply(x, status, type);
+	request_send_reply(x->conn);
 }
 
-void request_take_more(struct request *rq)
+void request_resume_body(struct request *rq)
 {
-	struct conn *c = exchange_of(rq)->conn;
+	struct conn *c = request_get_exchange(rq)->conn;
 
 	if (c->state != C_FULL)
 		return;
 	/* The pause was ours: it does not count against the peer. */
 	c->x->body_from += loop_now(c->server->loop) - c->x->full_from;
-	conn_enter(c, C_BODY);
+	conn_set_state(c, C_BODY);
 	conn_wake(c);
 }
 
 void request_begin(struct request *rq, unsigned status, const char *type, uint64_t length)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 	bool late = c->state == C_WAIT;
 
-	settle_end(x);
-	begin_reply(x, status, type, length);
-	conn_enter(c, C_PART);
+	request_decide_close(x);
+	request_begin_reply(x, status, type, length);
+	conn_set_state(c, C_PART);
 	if (late)
 		conn_wake(c);
 }
@@ -382,7 +382,7 @@ void request_begin_events(struct request *rq)
 }
 
 /* If offered bytes are to be written, piece begins with them. Returns the rest of it. */
-static struct str put_offered(struct exchange *x, struct str piece)
+static struct str request_put_offered(struct exchange *x, struct str piece)
 {
 	size_t n = piece.n < x->offered ? piece.n : x->offered;
 
@@ -396,7 +396,7 @@ static struct str put_offered(struct exchange *x, struct str piece)
 }
 
 /* A lack of memory is detected when the piece is sent. */
-static void put_piece(struct exchange *x, struct str piece)
+static void request_put_piece(struct exchange *x, struct str piece)
 {
 	switch (x->framing) {
 	case HTTP_CHUNKED:
@@ -423,14 +423,14 @@ static void put_piece(struct exchange *x, struct str piece)
 
 bool request_write(struct request *rq, struct str piece)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 
 	assert(c->state == C_PART || c->state == C_OWED);
 	assert(x->offered == 0 || x->copies);
-	put_piece(x, put_offered(x, piece));
+	request_put_piece(x, request_put_offered(x, piece));
 	if (c->state == C_OWED && (x->out.n || x->out.err)) {
-		conn_enter(c, C_PART);
+		conn_set_state(c, C_PART);
 		conn_wake(c);
 	}
 	return x->out.n < HTTP_QUEUE && !x->out.err;
@@ -444,13 +444,14 @@ void exchange_end_offer(struct exchange *x)
 
 bool request_offer(struct request *rq, size_t n)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 
 	assert(c->state == C_PART || c->state == C_OWED);
 	assert(n && (x->offered == 0 || x->copies));
-	if (x->copies || x->framing == HTTP_NO_BODY || !c->server->conf.ops->hand ||
-		transport_bare(&c->transport) < 0)
+	if (x->copies || x->framing == HTTP_NO_BODY ||
+		!c->server->conf.ops->send_direct ||
+		transport_get_plain_fd(&c->transport) < 0)
 		return false;
 	if (x->framing == HTTP_CHUNKED)
 		buf_fmt(&x->out, "%zx\r\n", n);
@@ -461,7 +462,7 @@ bool request_offer(struct request *rq, size_t n)
 	}
 	x->offered = n;
 	if (c->state == C_OWED) {
-		conn_enter(c, C_PART);
+		conn_set_state(c, C_PART);
 		conn_wake(c);
 	}
 	return true;
@@ -469,7 +470,7 @@ bool request_offer(struct request *rq, size_t n)
 
 void request_end(struct request *rq)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 
 	assert(c->state == C_PART || c->state == C_OWED);
@@ -477,45 +478,45 @@ void request_end(struct request *rq)
 		buf_puts(&x->out, "0\r\n\r\n");
 	if (x->offered || (x->framing == HTTP_LENGTH && x->promised))
 		x->out.err = ERR_RANGE;
-	conn_enter(c, C_SEND);
+	conn_set_state(c, C_SEND);
 	conn_wake(c);
 }
 
-void request_cut(struct request *rq)
+void request_abort(struct request *rq)
 {
-	struct conn *c = exchange_of(rq)->conn;
+	struct conn *c = request_get_exchange(rq)->conn;
 
 	assert(c->state == C_PART || c->state == C_OWED);
 	c->x->out.err = ERR_CLOSED;
-	conn_enter(c, C_SEND);
+	conn_set_state(c, C_SEND);
 	conn_wake(c);
 }
 
 void request_fail(struct request *rq, unsigned status, struct str words)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 
-	settle_end(x);
+	request_decide_close(x);
 	exchange_fail(x, status, words);
-	answered(x->conn);
+	request_send_reply(x->conn);
 }
 
 enum http_framing request_framing(const struct request *rq, uint64_t *length)
 {
-	const struct http_head *h = &exchange_of(rq)->http.head;
+	const struct http_head *h = &request_get_exchange(rq)->http.head;
 
 	*length = h->framing == HTTP_LENGTH ? h->length : 0;
 	return h->framing;
 }
 
-bool request_asks_websocket(const struct request *rq)
+bool request_is_websocket(const struct request *rq)
 {
 	struct str upgrade;
 
 	return request_header(rq, STR("upgrade"), &upgrade) == 0 &&
 		str_eq_nocase(upgrade, STR("websocket")) &&
 		str_eq(rq->method, STR("GET")) &&
-		exchange_of(rq)->http.head.framing == HTTP_NO_BODY;
+		request_get_exchange(rq)->http.head.framing == HTTP_NO_BODY;
 }
 
 static const char *request_format_peer(
@@ -540,14 +541,14 @@ static unsigned request_count_failure(struct conn *c, struct penalty *p)
 		return 0;
 	ms = penalty_fail(p, (struct sockaddr *)&a, loop_now(c->server->loop));
 	if (ms && request_format_peer((struct sockaddr *)&a, text))
-		server_warn(c->server, TROUBLE_KEY, text);
+		server_warn(c->server, SERVER_WARN_KEY, text);
 	return ms;
 }
 
 void request_deny(
 	struct request *rq, struct penalty *p, unsigned status, struct str words)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 	unsigned ms = request_count_failure(c, p);
 
@@ -556,18 +557,18 @@ void request_deny(
 		request_fail(rq, status, words);
 		return;
 	}
-	settle_end(x);
+	request_decide_close(x);
 	exchange_fail(x, status, words);
-	conn_enter(c, C_DELAY);
+	conn_set_state(c, C_DELAY);
 	conn_set_deadline(c, ms);
 }
 
 void request_forward(const struct request *rq, struct str target, struct buf *out)
 {
-	const struct exchange *x = exchange_of(rq);
+	const struct exchange *x = request_get_exchange(rq);
 	const struct http_head *h = &x->http.head;
 	/* A WebSocket needs the field Connection; other upgrades are optional. */
-	bool keeps = request_asks_websocket(rq);
+	bool keeps = request_is_websocket(rq);
 
 	buf_fmt(out, "%.*s ", STR_ARG(rq->method));
 	buf_str(out, target);
@@ -586,10 +587,10 @@ void request_forward(const struct request *rq, struct str target, struct buf *ou
 
 void request_take_over(struct request *rq, struct transport *t, struct buf *rest)
 {
-	struct exchange *x = exchange_of(rq);
+	struct exchange *x = request_get_exchange(rq);
 
 	assert(x->conn->state == C_ROUTE || x->conn->state == C_READY);
 	buf_str(rest, str_skip(buf_view(&x->in), x->used));
 	*t = x->conn->transport;
-	conn_leave(x->conn);
+	conn_detach(x->conn);
 }

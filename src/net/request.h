@@ -2,7 +2,7 @@
  * A request as the layer above sees it, and the functions that answer it.
  *
  * A request belongs to its connection. It lives from server_ops.head until it is answered
- * (request_reply, request_fail; request_end, request_cut) or server_ops.gone is called,
+ * (request_reply, request_fail; request_end, request_abort) or server_ops.gone is called,
  * whichever comes first. After that it must not be used.
  */
 #ifndef NET_REQUEST_H
@@ -37,13 +37,13 @@ bool request_accepts(const struct request *rq, struct str type);
 int request_query(struct request *rq, struct str name, struct str *value) MUST_USE;
 
 /* Whether the request is HTTP/1.0. */
-bool request_is_old(const struct request *rq);
+bool request_is_http10(const struct request *rq);
 
 /*
  * Whether the request may come from a page of this machine: it has no field Origin, or
  * the origin is a loopback name with any port.
  */
-bool request_is_at_home(const struct request *rq);
+bool request_is_local_origin(const struct request *rq);
 
 /*
  * Marks the peer as trusted, for instance because it has sent the session key. Its
@@ -51,14 +51,14 @@ bool request_is_at_home(const struct request *rq);
  */
 void request_trust(struct request *rq);
 
-/* Whether the layer above has authorized the connection as a whole, see server_take. */
+/* Whether the layer above has authorized the connection as a whole, see server_adopt. */
 bool request_is_authorized(const struct request *rq);
 
 /*
  * Whether the peer has closed its side of the connection. It may still read an answer,
  * but has usually given up.
  */
-bool request_half_closed(const struct request *rq);
+bool request_is_half_closed(const struct request *rq);
 
 /* The body of the reply, to be written before request_reply. */
 struct buf *request_out(struct request *rq);
@@ -73,7 +73,7 @@ void request_add_field(struct request *rq, struct str name, struct str value);
 void request_reply(struct request *rq, unsigned status, const char *type);
 
 /* The layer above can take more of a streamed body; see server_ops.body. */
-void request_take_more(struct request *rq);
+void request_resume_body(struct request *rq);
 
 /* For a reply whose length is known only at its end. */
 #define REQUEST_LENGTH_UNKNOWN UINT64_MAX
@@ -109,7 +109,7 @@ void request_end(struct request *rq);
  * Aborts the reply: the connection is reset, so that no peer takes the reply for
  * complete.
  */
-void request_cut(struct request *rq);
+void request_abort(struct request *rq);
 
 /* Answers {"detail": words} and discards a body written before. Added fields are kept. */
 void request_fail(struct request *rq, unsigned status, struct str words);
@@ -118,7 +118,7 @@ void request_fail(struct request *rq, unsigned status, struct str words);
 enum http_framing request_framing(const struct request *rq, uint64_t *length);
 
 /* Whether the request is a GET without a body that asks for a WebSocket. */
-bool request_asks_websocket(const struct request *rq);
+bool request_is_websocket(const struct request *rq);
 
 struct penalty;
 

@@ -35,7 +35,7 @@ struct servers {
 
 /* --- Configuration of the machine --------------------------------------------------- */
 
-static int read_file(const char *path, struct buf *out)
+static int resolve_read_file(const char *path, struct buf *out)
 {
 	int fd = fd_open(path, 0, 0);
 	char piece[4096];
@@ -50,19 +50,19 @@ static int read_file(const char *path, struct buf *out)
 	return n ? (int)n : out->err;
 }
 
-static int from_hosts(struct str name, struct dns_addresses *found)
+static int resolve_read_hosts(struct str name, struct dns_addresses *found)
 {
 	struct buf text = BUF_INIT(HOSTS_FILE_MAX);
-	int r = read_file("/etc/hosts", &text);
+	int r = resolve_read_file("/etc/hosts", &text);
 	struct str rest = buf_view(&text);
 
 	while (!r && rest.n)
-		dns_take_hosts_line(str_cut(&rest, '\n'), name, found);
+		dns_read_hosts_line(str_cut(&rest, '\n'), name, found);
 	buf_free(&text);
 	return r;
 }
 
-static struct str next_word(struct str *line)
+static struct str resolve_next_word(struct str *line)
 {
 	struct str w;
 
@@ -72,7 +72,7 @@ static struct str next_word(struct str *line)
 }
 
 /* An address or, in the syntax of BSD, [address]:port. */
-static void add_server(struct servers *s, struct str text)
+static void resolve_add_server(struct servers *s, struct str text)
 {
 	struct dns_address a;
 	uint64_t port = PORT;
@@ -86,13 +86,13 @@ static void add_server(struct servers *s, struct str text)
 			return;
 		text = str_make(text.p + 1, end - 1);
 	}
-	if (s->n == SERVERS || !dns_read(text, &a))
+	if (s->n == SERVERS || !dns_parse_address(text, &a))
 		return;
-	dns_text(&a, s->at[s->n].address);
+	dns_format_address(&a, s->at[s->n].address);
 	s->at[s->n++].port = (uint16_t)port;
 }
 
-static void take_line(struct servers *s, struct str line)
+static void resolve_parse_line(struct servers *s, struct str line)
 {
 	struct str key, word;
 	uint64_t n;
@@ -100,22 +100,22 @@ static void take_line(struct servers *s, struct str line)
 	for (size_t i = 0; i < line.n; i++)
 		if (line.p[i] == '\t')
 			s->text.p[line.p + i - s->text.p] = ' ';
-	key = next_word(&line);
+	key = resolve_next_word(&line);
 	if (str_eq(key, STR("nameserver"))) {
-		add_server(s, next_word(&line));
+		resolve_add_server(s, resolve_next_word(&line));
 	} else if (str_eq(key, STR("search")) || str_eq(key, STR("domain"))) {
 		s->search_n = 0;
-		while (s->search_n < SEARCH && (word = next_word(&line)).n)
+		while (s->search_n < SEARCH && (word = resolve_next_word(&line)).n)
 			s->search[s->search_n++] = str_trim(word, ".");
 	} else if (str_eq(key, STR("options"))) {
-		while ((word = next_word(&line)).n)
+		while ((word = resolve_next_word(&line)).n)
 			if (str_starts(word, STR("ndots:")) &&
 				!str_u64(str_skip(word, 6), NDOTS_MAX, &n))
 				s->ndots = (unsigned)n;
 	}
 }
 
-static int servers_read(struct servers *s)
+static int resolve_read_config(struct servers *s)
 {
 	const char *path = getenv("OD_RESOLV_CONF");
 	struct str rest;
@@ -123,18 +123,18 @@ static int servers_read(struct servers *s)
 
 	s->ndots = 1;
 	buf_init(&s->text, HOSTS_FILE_MAX);
-	r = read_file(path ? path : "/etc/resolv.conf", &s->text);
+	r = resolve_read_file(path ? path : "/etc/resolv.conf", &s->text);
 	rest = buf_view(&s->text);
 	while (!r && rest.n)
-		take_line(s, str_cut(&rest, '\n'));
+		resolve_parse_line(s, str_cut(&rest, '\n'));
 	if (!s->n)
-		add_server(s, STR("127.0.0.1"));
+		resolve_add_server(s, STR("127.0.0.1"));
 	return r;
 }
 
 /* --- Queries ------------------------------------------------------------------------ */
 
-static int await(const struct servers *s, int fd, short events, uint64_t deadline)
+static int resolve_wait(const struct servers *s, int fd, short events, uint64_t deadline)
 {
 	int r = s->wait(fd, events, deadline);
 
@@ -142,11 +142,11 @@ static int await(const struct servers *s, int fd, short events, uint64_t deadlin
 }
 
 /* Sends (out) or receives exactly n bytes over TCP. */
-static int move(
+static int resolve_transfer(
 	const struct servers *s, int fd, bool out, char *p, size_t n, uint64_t deadline)
 {
 	while (n) {
-		int r = await(s, fd, out ? POLLOUT : POLLIN, deadline);
+		int r = resolve_wait(s, fd, out ? POLLOUT : POLLIN, deadline);
 		ssize_t moved;
 
 		if (r)
@@ -167,8 +167,8 @@ static int move(
 /*
  * Sends the query over TCP (RFC 7766). Query and answer each follow two bytes of length.
  */
-static int ask_tcp(const struct servers *s, size_t i, struct str question, char *answer,
-	size_t *answer_n)
+static int resolve_query_tcp(const struct servers *s, size_t i, struct str question,
+	char *answer, size_t *answer_n)
 {
 	uint64_t deadline = clock_ms() + RESOLVE_MS;
 	int fd = fd_connect_tcp(s->at[i].address, s->at[i].port);
@@ -182,15 +182,15 @@ static int ask_tcp(const struct servers *s, size_t i, struct str question, char 
 	buf_str(&out, question);
 	r = fd < 0 ? fd : out.err;
 	if (!r)
-		r = move(s, fd, true, out.p, out.n, deadline);
+		r = resolve_transfer(s, fd, true, out.p, out.n, deadline);
 	buf_free(&out);
 	if (!r)
-		r = move(s, fd, false, head, sizeof(head), deadline);
+		r = resolve_transfer(s, fd, false, head, sizeof(head), deadline);
 	n = (size_t)(unsigned char)head[0] << 8 | (unsigned char)head[1];
 	if (!r && n > DNS_PACKET_MAX)
 		r = ERR_LIMIT;
 	if (!r)
-		r = move(s, fd, false, answer, n, deadline);
+		r = resolve_transfer(s, fd, false, answer, n, deadline);
 	if (!r)
 		*answer_n = n;
 	if (fd >= 0)
@@ -198,9 +198,9 @@ static int ask_tcp(const struct servers *s, size_t i, struct str question, char 
 	return r;
 }
 
-/* Sends a query to a server. Errors of dns_take or of the connection. */
-static int ask(const struct servers *s, size_t i, struct str name, enum dns_type type,
-	struct dns_addresses *found)
+/* Sends a query to a server. Errors of dns_read_answer or of the connection. */
+static int resolve_query(const struct servers *s, size_t i, struct str name,
+	enum dns_type type, struct dns_addresses *found)
 {
 	uint64_t deadline = clock_ms() + RESOLVE_MS;
 	struct buf question = BUF_INIT(QUESTION_MAX);
@@ -211,7 +211,7 @@ static int ask(const struct servers *s, size_t i, struct str name, enum dns_type
 	int r = random_bytes(&id, sizeof(id));
 
 	if (!r)
-		r = dns_ask(id, name, type, &question);
+		r = dns_write_query(id, name, type, &question);
 	if (!r) {
 		fd = fd_connect_udp(s->at[i].address, s->at[i].port);
 		r = fd < 0 ? fd : 0;
@@ -221,7 +221,7 @@ static int ask(const struct servers *s, size_t i, struct str name, enum dns_type
 	while (!r) {
 		ssize_t n;
 
-		r = await(s, fd, POLLIN, deadline);
+		r = resolve_wait(s, fd, POLLIN, deadline);
 		if (r)
 			break;
 		n = recv(fd, answer, sizeof(answer), 0);
@@ -229,15 +229,15 @@ static int ask(const struct servers *s, size_t i, struct str name, enum dns_type
 			r = -errno;
 		if (n <= 0)
 			continue;
-		r = dns_take(str_make(answer, (size_t)n), id, name, type, found);
+		r = dns_read_answer(str_make(answer, (size_t)n), id, name, type, found);
 		if (r != 1)
 			break;
 		r = 0;
 	}
 	if (r == -EMSGSIZE) {
-		r = ask_tcp(s, i, buf_view(&question), answer, &got);
+		r = resolve_query_tcp(s, i, buf_view(&question), answer, &got);
 		if (!r)
-			r = dns_take(str_make(answer, got), id, name, type, found);
+			r = dns_read_answer(str_make(answer, got), id, name, type, found);
 		if (r > 0)
 			r = ERR_SYNTAX;
 	}
@@ -248,7 +248,8 @@ static int ask(const struct servers *s, size_t i, struct str name, enum dns_type
 }
 
 /* Queries both kinds of address. The first server that answers decides. */
-static int ask_all(const struct servers *s, struct str name, struct dns_addresses *found)
+static int resolve_query_all(
+	const struct servers *s, struct str name, struct dns_addresses *found)
 {
 	int r = -EAGAIN;
 
@@ -256,12 +257,12 @@ static int ask_all(const struct servers *s, struct str name, struct dns_addresse
 		size_t at = i % s->n;
 		int v6;
 
-		r = ask(s, at, name, DNS_A, found);
+		r = resolve_query(s, at, name, DNS_A, found);
 		if (r == -EINTR)
 			return r;
 		if (r && r != -ENOENT)
 			continue;
-		v6 = ask(s, at, name, DNS_AAAA, found);
+		v6 = resolve_query(s, at, name, DNS_AAAA, found);
 		if (v6 == -EINTR)
 			return v6;
 		if (found->n)
@@ -273,30 +274,31 @@ static int ask_all(const struct servers *s, struct str name, struct dns_addresse
 	return r;
 }
 
-static int search(const struct servers *s, struct str name, struct dns_addresses *found)
+static int resolve_search(
+	const struct servers *s, struct str name, struct dns_addresses *found)
 {
 	bool absolute = name.n && name.p[name.n - 1] == '.';
 	bool first = absolute || str_count(name, '.') >= s->ndots;
 	struct buf full = BUF_INIT(512);
-	int r = first ? ask_all(s, name, found) : -ENOENT;
+	int r = first ? resolve_query_all(s, name, found) : -ENOENT;
 
 	for (size_t i = 0; r == -ENOENT && !absolute && i < s->search_n; i++) {
 		buf_reset(&full);
 		buf_str(&full, name);
 		buf_putc(&full, '.');
 		buf_str(&full, s->search[i]);
-		r = full.err ? full.err : ask_all(s, buf_view(&full), found);
+		r = full.err ? full.err : resolve_query_all(s, buf_view(&full), found);
 		if (r == ERR_SYNTAX)
 			r = -ENOENT;
 	}
 	if (r == -ENOENT && !first)
-		r = ask_all(s, name, found);
+		r = resolve_query_all(s, name, found);
 	buf_free(&full);
 	return r;
 }
 
 /* RFC 6761 6.3: the query must not leave the machine. */
-static bool is_localhost(struct str name)
+static bool resolve_is_localhost(struct str name)
 {
 	struct str tail = STR(".localhost");
 
@@ -310,18 +312,18 @@ int resolve(struct str name, resolve_wait_fn *wait, struct dns_addresses *found)
 	struct servers s = {.wait = wait};
 	int r = 0;
 
-	if (dns_read(name, &got.at[0]))
+	if (dns_parse_address(name, &got.at[0]))
 		got.n = 1;
 	if (!got.n)
-		r = from_hosts(name, &got);
-	if (!r && !got.n && is_localhost(name)) {
-		dns_take_hosts_line(STR("127.0.0.1 localhost"), STR("localhost"), &got);
-		dns_take_hosts_line(STR("::1 localhost"), STR("localhost"), &got);
+		r = resolve_read_hosts(name, &got);
+	if (!r && !got.n && resolve_is_localhost(name)) {
+		dns_read_hosts_line(STR("127.0.0.1 localhost"), STR("localhost"), &got);
+		dns_read_hosts_line(STR("::1 localhost"), STR("localhost"), &got);
 	}
 	if (!r && !got.n) {
-		r = servers_read(&s);
+		r = resolve_read_config(&s);
 		if (!r)
-			r = search(&s, name, &got);
+			r = resolve_search(&s, name, &got);
 		buf_free(&s.text);
 	}
 	if (!r)

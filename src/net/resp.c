@@ -53,7 +53,7 @@ const char *resp_reason(unsigned status)
 	return "Unknown";
 }
 
-static void put_number(struct buf *out, uint64_t v)
+static void resp_put_number(struct buf *out, uint64_t v)
 {
 	char digits[20];
 	size_t at = sizeof(digits);
@@ -68,13 +68,13 @@ void resp_start(struct buf *out, unsigned status)
 {
 	assert(status >= 100 && status <= 599);
 	buf_str(out, STR("HTTP/1.1 "));
-	put_number(out, status);
+	resp_put_number(out, status);
 	buf_putc(out, ' ');
 	buf_puts(out, resp_reason(status));
 	buf_str(out, STR("\r\n"));
 }
 
-static bool name_valid(struct str name)
+static bool resp_is_name(struct str name)
 {
 	for (size_t i = 0; i < name.n; i++)
 		if (!http_is_token_char((unsigned char)name.p[i]))
@@ -82,7 +82,7 @@ static bool name_valid(struct str name)
 	return name.n > 0;
 }
 
-static bool value_valid(struct str value)
+static bool resp_is_value(struct str value)
 {
 	for (size_t i = 0; i < value.n; i++)
 		if (!http_is_value_char((unsigned char)value.p[i]))
@@ -92,7 +92,7 @@ static bool value_valid(struct str value)
 
 void resp_field(struct buf *out, struct str name, struct str value)
 {
-	if (!name_valid(name) || !value_valid(value)) {
+	if (!resp_is_name(name) || !resp_is_value(value)) {
 		if (!out->err)
 			out->err = ERR_SYNTAX;
 		return;
@@ -106,7 +106,7 @@ void resp_field(struct buf *out, struct str name, struct str value)
 void resp_length(struct buf *out, uint64_t n)
 {
 	buf_str(out, STR("content-length: "));
-	put_number(out, n);
+	resp_put_number(out, n);
 	buf_str(out, STR("\r\n"));
 }
 

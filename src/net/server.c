@@ -15,25 +15,25 @@ enum {
 	WARN_MS = 60000,  /* between two lines of the same kind */
 };
 
-static unsigned pick(unsigned given, unsigned otherwise)
+static unsigned server_choose(unsigned given, unsigned otherwise)
 {
 	return given ? given : otherwise;
 }
 
-static struct server_conf complete(const struct server_conf *given)
+static struct server_conf server_fill_conf(const struct server_conf *given)
 {
 	struct server_conf c = *given;
 
-	c.conns_max = pick(c.conns_max, HTTP_CONNS_MAX);
-	c.head_ms = pick(c.head_ms, HTTP_HEAD_MS);
-	c.idle_ms = pick(c.idle_ms, HTTP_IDLE_MS);
-	c.body_ms = pick(c.body_ms, HTTP_BODY_MS);
-	c.body_rate = pick(c.body_rate, HTTP_BODY_RATE);
-	c.stall_ms = pick(c.stall_ms, HTTP_STALL_MS);
-	c.wait_ms = pick(c.wait_ms, HTTP_WAIT_MS);
-	c.linger_ms = pick(c.linger_ms, HTTP_LINGER_MS);
-	c.young_ms = pick(c.young_ms, HTTP_YOUNG_MS);
-	c.turn_us = pick(c.turn_us, HTTP_TURN_US);
+	c.conns_max = server_choose(c.conns_max, HTTP_CONNS_MAX);
+	c.head_ms = server_choose(c.head_ms, HTTP_HEAD_MS);
+	c.idle_ms = server_choose(c.idle_ms, HTTP_IDLE_MS);
+	c.body_ms = server_choose(c.body_ms, HTTP_BODY_MS);
+	c.body_rate = server_choose(c.body_rate, HTTP_BODY_RATE);
+	c.stall_ms = server_choose(c.stall_ms, HTTP_STALL_MS);
+	c.wait_ms = server_choose(c.wait_ms, HTTP_WAIT_MS);
+	c.linger_ms = server_choose(c.linger_ms, HTTP_LINGER_MS);
+	c.young_ms = server_choose(c.young_ms, HTTP_YOUNG_MS);
+	c.turn_us = server_choose(c.turn_us, HTTP_TURN_US);
 	return c;
 }
 
@@ -47,7 +47,7 @@ struct server *server_new(struct loop *l, const struct server_conf *conf, int *e
 	}
 	s->loop = l;
 	s->spare_fd = -1;
-	s->conf = complete(conf);
+	s->conf = server_fill_conf(conf);
 	s->ms[C_IDLE] = s->conf.idle_ms;
 	s->ms[C_HEAD] = s->conf.head_ms;
 	s->ms[C_BODY] =
@@ -61,12 +61,12 @@ struct server *server_new(struct loop *l, const struct server_conf *conf, int *e
 	return s;
 }
 
-unsigned server_conns(const struct server *s)
+unsigned server_count_conns(const struct server *s)
 {
 	return s->conns_n;
 }
 
-struct turn turn_begin(struct server *s)
+struct turn conn_begin_turn(struct server *s)
 {
 	unsigned us = s->conf.turn_us;
 	uint64_t now = clock_us(), until = now + us;
@@ -81,22 +81,22 @@ struct turn turn_begin(struct server *s)
 		.bytes = HTTP_TURN_BYTES, .replies = HTTP_TURN_REPLIES, .until = until};
 }
 
-static void drained(struct server *s)
+static void server_notify_drained(struct server *s)
 {
 	if (s->conf.ops->drained)
 		s->conf.ops->drained(s->conf.arg);
 }
 
-void server_conn_ended(struct server *s)
+void server_on_conn_end(struct server *s)
 {
 	if (--s->conns_n)
 		return;
 	exchange_free_spares(s);
 	if (s->stopping)
-		drained(s);
+		server_notify_drained(s);
 }
 
-static void close_listeners(struct server *s)
+static void server_close_listeners(struct server *s)
 {
 	for (unsigned i = 0; i < s->listeners_n; i++) {
 		loop_remove(s->loop, &s->listeners[i].io);
@@ -113,7 +113,7 @@ void server_stop(struct server *s)
 
 	if (s->stopping)
 		return;
-	close_listeners(s);
+	server_close_listeners(s);
 	for (struct conn *c = s->first; c; c = next) {
 		next = c->next;
 		if (c->state == C_IDLE || (c->state == C_HEAD && !c->x))
@@ -121,14 +121,14 @@ void server_stop(struct server *s)
 	}
 	s->stopping = true;
 	if (s->conns_n == 0)
-		drained(s);
+		server_notify_drained(s);
 }
 
 void server_del(struct server *s)
 {
 	if (!s)
 		return;
-	close_listeners(s);
+	server_close_listeners(s);
 	s->stopping = false; /* drained is for server_stop only */
 	while (s->first)
 		conn_drop(s->first);
@@ -136,26 +136,26 @@ void server_del(struct server *s)
 	free(s);
 }
 
-static void want_accepts(struct server *s, uint32_t events)
+static void server_watch_listeners(struct server *s, uint32_t events)
 {
 	for (unsigned i = 0; i < s->listeners_n; i++)
-		loop_want(s->loop, &s->listeners[i].io, events);
+		loop_set_events(s->loop, &s->listeners[i].io, events);
 }
 
-static void on_pause_end(struct timer *t)
+static void server_on_pause_end(struct timer *t)
 {
 	struct server *s = container_of(t, struct server, pause);
 
 	if (s->spare_fd < 0 && s->listeners_n)
 		s->spare_fd = fd_dup(s->listeners[0].fd, SPARE_FD_MIN);
-	want_accepts(s, EPOLLIN);
+	server_watch_listeners(s, EPOLLIN);
 }
 
 /* New peers wait in the backlog for a moment, so that the loop does not spin. */
-static void pause_accepts(struct server *s)
+static void server_pause_accepts(struct server *s)
 {
-	if (timer_set(s->loop, &s->pause, HTTP_PAUSE_MS, on_pause_end) == 0)
-		want_accepts(s, 0);
+	if (timer_set(s->loop, &s->pause, HTTP_PAUSE_MS, server_on_pause_end) == 0)
+		server_watch_listeners(s, 0);
 }
 
 /* Closes the connection whose end costs least. False if all are in use. */
@@ -169,7 +169,7 @@ static bool server_evict(struct server *s)
 }
 
 /* Sends the reason to the peer of fd, without waiting, and closes fd. */
-static void turn_away(int fd)
+static void server_send_busy(int fd)
 {
 	static const char busy[] = "HTTP/1.1 503 Service Unavailable\r\n"
 				   "content-type: application/json\r\n"
@@ -190,10 +190,10 @@ static void turn_away(int fd)
 
 void server_warn(struct server *s, enum trouble what, const char *why)
 {
-	static const char *const words[TROUBLES] = {
-		[TROUBLE_FULL] = "connections are turned away",
-		[TROUBLE_TLS] = "a TLS connection failed",
-		[TROUBLE_KEY] = "requests without the right key are answered slowly",
+	static const char *const words[SERVER_WARNINGS] = {
+		[SERVER_WARN_FULL] = "connections are turned away",
+		[SERVER_WARN_TLS] = "a TLS connection failed",
+		[SERVER_WARN_KEY] = "requests without the right key are answered slowly",
 	};
 	uint64_t now = loop_now(s->loop);
 
@@ -204,17 +204,17 @@ void server_warn(struct server *s, enum trouble what, const char *why)
 }
 
 /* A TLS peer receives no answer, because the answer would need a handshake. */
-static void listener_refuse(struct listener *l, int fd, const char *why)
+static void server_refuse(struct listener *l, int fd, const char *why)
 {
-	server_warn(l->server, TROUBLE_FULL, why);
+	server_warn(l->server, SERVER_WARN_FULL, why);
 	if (l->tls)
 		fd_close(&fd);
 	else
-		turn_away(fd);
+		server_send_busy(fd);
 }
 
 /* The process has no fd left: gives up the spare fd to accept and refuse a peer. */
-static void listener_refuse_next(struct listener *l)
+static void server_refuse_next(struct listener *l)
 {
 	struct server *s = l->server;
 	int fd;
@@ -222,14 +222,14 @@ static void listener_refuse_next(struct listener *l)
 	fd_close(&s->spare_fd);
 	fd = fd_accept(l->fd);
 	if (fd >= 0)
-		listener_refuse(l, fd, "out of file descriptors");
+		server_refuse(l, fd, "out of file descriptors");
 	s->spare_fd = fd_dup(l->fd, SPARE_FD_MIN);
 	if (s->spare_fd < 0)
-		pause_accepts(s);
+		server_pause_accepts(s);
 }
 
 /* Whether a peer waits. accept reports a lack of fds even if no peer waits. */
-static bool listener_is_readable(const struct listener *l)
+static bool server_is_readable(const struct listener *l)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
 
@@ -239,18 +239,18 @@ static bool listener_is_readable(const struct listener *l)
 /*
  * 0: a connection was closed, so that accept can have its fd; 1: nothing is left to do.
  */
-static int listener_free_fd(struct listener *l)
+static int server_free_fd(struct listener *l)
 {
-	if (!listener_is_readable(l))
+	if (!server_is_readable(l))
 		return 1;
 	if (server_evict(l->server))
 		return 0;
-	listener_refuse_next(l);
+	server_refuse_next(l);
 	return 1;
 }
 
 /* 0: a peer was accepted, or refused; or the -errno of accept. */
-static int listener_accept(struct listener *l)
+static int server_accept(struct listener *l)
 {
 	struct server *s = l->server;
 	struct conn *c;
@@ -259,7 +259,7 @@ static int listener_accept(struct listener *l)
 	if (fd < 0)
 		return fd;
 	if (s->conns_n >= s->conf.conns_max && !server_evict(s)) {
-		listener_refuse(l, fd, "all are busy");
+		server_refuse(l, fd, "all are busy");
 		return 0;
 	}
 	r = conn_open(s, fd, l->tls, &c);
@@ -269,7 +269,7 @@ static int listener_accept(struct listener *l)
 	return r;
 }
 
-int server_take(struct server *s, int fd, bool authorized)
+int server_adopt(struct server *s, int fd, bool authorized)
 {
 	struct conn *c;
 	int r;
@@ -284,7 +284,7 @@ int server_take(struct server *s, int fd, bool authorized)
 	return r;
 }
 
-static void on_listener(struct io *io, uint32_t events)
+static void server_on_listener(struct io *io, uint32_t events)
 {
 	struct listener *l = container_of(io, struct listener, io);
 	uint64_t until = clock_us() + HTTP_ACCEPT_US;
@@ -292,15 +292,15 @@ static void on_listener(struct io *io, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < HTTP_ACCEPTS && r == 0 && l->fd >= 0; i++) {
-		r = listener_accept(l);
+		r = server_accept(l);
 		if (r == -EMFILE || r == -ENFILE)
-			r = listener_free_fd(l);
+			r = server_free_fd(l);
 		if (clock_us() >= until)
 			return;
 	}
 	/* Out of memory, or the listener has failed and stays readable. */
 	if (r < 0 && r != -EAGAIN)
-		pause_accepts(l->server);
+		server_pause_accepts(l->server);
 }
 
 int server_listen(struct server *s, int fd, const struct tls_credentials *tls)
@@ -310,7 +310,7 @@ int server_listen(struct server *s, int fd, const struct tls_credentials *tls)
 
 	if (s->listeners_n == HTTP_LISTENERS_MAX || s->stopping)
 		return ERR_LIMIT;
-	r = loop_add(s->loop, &l->io, fd, EPOLLIN, on_listener);
+	r = loop_add(s->loop, &l->io, fd, EPOLLIN, server_on_listener);
 	if (r)
 		return r;
 	l->fd = fd;

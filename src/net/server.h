@@ -32,16 +32,17 @@ struct server_ops {
 	bool (*has_memory)(void *arg, uint64_t n);
 	/*
 	 * A piece of the body, for requests with body_streams. Returns how much of it is
-	 * taken. If that is not all, body is not called again before request_take_more.
+	 * taken. If that is not all, body is not called again before request_resume_body.
 	 */
 	size_t (*body)(void *arg, struct request *rq, struct str piece);
 	/*
 	 * As body, for up to n bytes that the server has not read from the socket fd,
-	 * which saves a copy. Returns how many were taken; 0: end of the stream; -EAGAIN:
-	 * the socket is empty; -ENOBUFS: nothing more is taken before request_take_more;
-	 * another -errno: fd cannot be used this way, and body is called. May be NULL.
+	 * which saves a copy. Returns how many were taken; 0: end of the stream;
+	 * -EAGAIN: the socket is empty; -ENOBUFS: nothing more is taken before
+	 * request_resume_body; another -errno: fd cannot be used this way, and body is
+	 * called. May be NULL.
 	 */
-	ssize_t (*move)(void *arg, struct request *rq, int fd, size_t n);
+	ssize_t (*recv_direct)(void *arg, struct request *rq, int fd, size_t n);
 	/* The body is complete: answer now or later. */
 	void (*ready)(void *arg, struct request *rq);
 	/*
@@ -50,14 +51,14 @@ struct server_ops {
 	 * and request_write has to supply the bytes; 0: the bytes do not exist any more,
 	 * and the reply is aborted; another -errno: the peer has left. May be NULL.
 	 */
-	ssize_t (*hand)(void *arg, struct request *rq, int fd, size_t n);
+	ssize_t (*send_direct)(void *arg, struct request *rq, int fd, size_t n);
 	/* All bytes of request_write and request_offer have been sent. */
-	void (*room)(void *arg, struct request *rq);
+	void (*writable)(void *arg, struct request *rq);
 	/*
 	 * The request cannot be answered any more: its peer has left, its body was
 	 * refused, or a deadline has passed. rq is valid only during the call.
 	 */
-	void (*gone)(void *arg, struct request *rq);
+	void (*aborted)(void *arg, struct request *rq);
 	/* After server_stop: the last connection has ended. May be NULL. */
 	void (*drained)(void *arg);
 };
@@ -97,7 +98,7 @@ int server_listen(struct server *s, int fd, const struct tls_credentials *tls) M
  * is the result of request_is_authorized. If the server is full, another connection is
  * closed, as for an accepted one. ERR_LIMIT: too many are in use; -errno.
  */
-int server_take(struct server *s, int fd, bool authorized) MUST_USE;
+int server_adopt(struct server *s, int fd, bool authorized) MUST_USE;
 /*
  * Closes the listeners and the idle connections, and lets running requests end. When no
  * connection is left, perhaps at once, drained is called, which may delete s.
@@ -105,6 +106,6 @@ int server_take(struct server *s, int fd, bool authorized) MUST_USE;
 void server_stop(struct server *s);
 
 /* The number of open connections. */
-unsigned server_conns(const struct server *s);
+unsigned server_count_conns(const struct server *s);
 
 #endif

@@ -29,7 +29,7 @@ int session_key_find(const struct request *rq, struct str *key)
 		r = 1;
 	if (r == 0)
 		*key = str_trim(str_skip(value, sizeof(SCHEME)), " ");
-	else if (ws_hand_offered(rq, STR(PROTOCOL_PREFIX), key))
+	else if (ws_hand_find_offer(rq, STR(PROTOCOL_PREFIX), key))
 		r = 0;
 	return r;
 }

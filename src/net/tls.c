@@ -25,7 +25,7 @@ static const uint16_t ec_suites[] = {
 	BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 };
 
-void tls_use_suites(
+void tls_set_suites(
 	br_ssl_engine_context *e, const uint16_t *suites, size_t n, size_t keys)
 {
 	size_t first = br_aes_x86ni_ctr_get_vtable() ? keys : 0;
@@ -33,24 +33,24 @@ void tls_use_suites(
 	br_ssl_engine_set_suites(e, suites + first, n - keys);
 }
 
-static void use_credentials(br_ssl_server_context *c, const struct tls_credentials *s)
+static void tls_set_credentials(br_ssl_server_context *c, const struct tls_credentials *s)
 {
 	if (s->key.key_type == BR_KEYTYPE_RSA) {
-		tls_use_suites(&c->eng, rsa_suites, ARRAY_LEN(rsa_suites), 1);
+		tls_set_suites(&c->eng, rsa_suites, ARRAY_LEN(rsa_suites), 1);
 		br_ssl_server_set_single_rsa(c, s->chain, s->chain_n, &s->key.key.rsa,
 			BR_KEYTYPE_SIGN, NULL, br_rsa_pkcs1_sign_get_default());
 	} else {
 		/*
 		 * The issuer's key type matters only for static ECDH, which is disabled.
 		 */
-		tls_use_suites(&c->eng, ec_suites, ARRAY_LEN(ec_suites), 1);
+		tls_set_suites(&c->eng, ec_suites, ARRAY_LEN(ec_suites), 1);
 		br_ssl_server_set_single_ec(c, s->chain, s->chain_n, &s->key.key.ec,
 			BR_KEYTYPE_SIGN, BR_KEYTYPE_EC, br_ec_get_default(),
 			br_ecdsa_sign_asn1_get_default());
 	}
 }
 
-void tls_use_algorithms(br_ssl_engine_context *e)
+void tls_set_algorithms(br_ssl_engine_context *e)
 {
 	static const char *protocols[] = {"http/1.1"};
 
@@ -71,23 +71,24 @@ void tls_use_algorithms(br_ssl_engine_context *e)
 	br_ssl_engine_set_protocol_names(e, protocols, ARRAY_LEN(protocols));
 }
 
-static struct server_state *state_new(void)
+static struct server_state *tls_server_state_new(void)
 {
 	return calloc(1, sizeof(struct server_state));
 }
 
 /* Adds the algorithms for the clients' signatures, too. */
-static int judge_clients(struct server_state *state, struct tls_trust *trust, int64_t now)
+static int tls_verify_clients(
+	struct server_state *state, struct tls_trust *trust, int64_t now)
 {
 	br_ssl_engine_set_default_rsavrfy(&state->ctx.eng);
 	br_ssl_engine_set_default_ecdsa(&state->ctx.eng);
-	tls_trust_names(trust, &state->ctx);
+	tls_trust_send_names(trust, &state->ctx);
 	return tls_judge_begin(&state->base, trust, NULL, now);
 }
 
 int tls_accept(struct tls *t, const struct tls_credentials *own, int64_t now)
 {
-	struct server_state *state = state_new();
+	struct server_state *state = tls_server_state_new();
 	int r = 0;
 
 	if (!state)
@@ -95,11 +96,11 @@ int tls_accept(struct tls *t, const struct tls_credentials *own, int64_t now)
 	state->base.engine = &state->ctx.eng;
 	state->base.n = sizeof(*state);
 	br_ssl_server_zero(&state->ctx);
-	tls_use_algorithms(&state->ctx.eng);
+	tls_set_algorithms(&state->ctx.eng);
 	br_ssl_engine_add_flags(&state->ctx.eng, BR_OPT_ENFORCE_SERVER_PREFERENCES);
-	use_credentials(&state->ctx, own);
+	tls_set_credentials(&state->ctx, own);
 	if (own->clients)
-		r = judge_clients(state, own->clients, now);
+		r = tls_verify_clients(state, own->clients, now);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
 	if (!r && !br_ssl_server_reset(&state->ctx))
 		r = ERR_TLS;
@@ -119,37 +120,38 @@ void tls_free(struct tls *t)
 	t->state = NULL;
 }
 
-static br_ssl_engine_context *engine(const struct tls *t)
+static br_ssl_engine_context *tls_get_engine(const struct tls *t)
 {
 	return t->state->engine;
 }
 
 /* 0 while the connection is open, else how it ended. */
-static int ended(const struct tls *t)
+static int tls_check_end(const struct tls *t)
 {
-	if (br_ssl_engine_current_state(engine(t)) != BR_SSL_CLOSED)
+	if (br_ssl_engine_current_state(tls_get_engine(t)) != BR_SSL_CLOSED)
 		return 0;
-	return br_ssl_engine_last_error(engine(t)) == BR_ERR_OK ? TLS_END : ERR_TLS;
+	return br_ssl_engine_last_error(tls_get_engine(t)) == BR_ERR_OK ? TLS_END
+									: ERR_TLS;
 }
 
 /* Frees the judge after the handshake: it takes as much memory as all the rest. */
-static void settle(struct tls *t)
+static void tls_release_judge(struct tls *t)
 {
 	unsigned open = BR_SSL_SENDAPP | BR_SSL_RECVAPP;
 
-	if (t->state->judge && br_ssl_engine_current_state(engine(t)) & open)
+	if (t->state->judge && br_ssl_engine_current_state(tls_get_engine(t)) & open)
 		tls_judge_end(t->state);
 }
 
 char *tls_input(struct tls *t, size_t *room)
 {
-	return (char *)br_ssl_engine_recvrec_buf(engine(t), room);
+	return (char *)br_ssl_engine_recvrec_buf(tls_get_engine(t), room);
 }
 
 void tls_input_done(struct tls *t, size_t n)
 {
-	br_ssl_engine_recvrec_ack(engine(t), n);
-	settle(t);
+	br_ssl_engine_recvrec_ack(tls_get_engine(t), n);
+	tls_release_judge(t);
 }
 
 int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken)
@@ -166,7 +168,7 @@ int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken)
 		tls_input_done(t, room);
 		at += room;
 	}
-	r = ended(t);
+	r = tls_check_end(t);
 	if (!r)
 		*taken = at;
 	return r;
@@ -174,7 +176,7 @@ int tls_feed(struct tls *t, const void *p, size_t n, size_t *taken)
 
 int tls_feed_end(const struct tls *t)
 {
-	int r = ended(t);
+	int r = tls_check_end(t);
 
 	return r == TLS_END ? 0 : r ? r : ERR_CLOSED;
 }
@@ -184,7 +186,7 @@ int tls_feed_end(const struct tls *t)
  * the alert is written here. RFC 5246 7.2.2: handshake_failure 40, bad_certificate 42,
  * unsupported_certificate 43, certificate_expired 45, unknown_ca 48, decrypt_error 51.
  */
-static void make_alert(struct tls_state *s)
+static void tls_make_alert(struct tls_state *s)
 {
 	static const struct {
 		int first, last;
@@ -213,17 +215,17 @@ static void make_alert(struct tls_state *s)
 struct str tls_output(struct tls *t)
 {
 	size_t n;
-	unsigned char *p = br_ssl_engine_sendrec_buf(engine(t), &n);
+	unsigned char *p = br_ssl_engine_sendrec_buf(tls_get_engine(t), &n);
 
 	if (!p && t->state->judge) {
-		make_alert(t->state);
+		tls_make_alert(t->state);
 		return str_skip(
 			str_make((const char *)t->state->alert, t->state->alert_n),
 			t->state->alert_at);
 	}
 	if (!p) {
-		br_ssl_engine_flush(engine(t), 0);
-		p = br_ssl_engine_sendrec_buf(engine(t), &n);
+		br_ssl_engine_flush(tls_get_engine(t), 0);
+		p = br_ssl_engine_sendrec_buf(tls_get_engine(t), &n);
 	}
 	return str_make((const char *)p, p ? n : 0);
 }
@@ -234,15 +236,15 @@ void tls_output_done(struct tls *t, size_t n)
 		t->state->alert_at += (unsigned char)n;
 		return;
 	}
-	br_ssl_engine_sendrec_ack(engine(t), n);
-	settle(t);
+	br_ssl_engine_sendrec_ack(tls_get_engine(t), n);
+	tls_release_judge(t);
 }
 
 int tls_read(const struct tls *t, struct str *data)
 {
 	size_t n;
-	unsigned char *p = br_ssl_engine_recvapp_buf(engine(t), &n);
-	int r = ended(t);
+	unsigned char *p = br_ssl_engine_recvapp_buf(tls_get_engine(t), &n);
+	int r = tls_check_end(t);
 
 	if (!p)
 		return r ? r : TLS_WAIT;
@@ -252,14 +254,14 @@ int tls_read(const struct tls *t, struct str *data)
 
 void tls_read_done(struct tls *t, size_t n)
 {
-	br_ssl_engine_recvapp_ack(engine(t), n);
+	br_ssl_engine_recvapp_ack(tls_get_engine(t), n);
 }
 
 int tls_write(struct tls *t, const void *p, size_t n, size_t *taken)
 {
 	size_t room;
-	unsigned char *to = br_ssl_engine_sendapp_buf(engine(t), &room);
-	int r = ended(t);
+	unsigned char *to = br_ssl_engine_sendapp_buf(tls_get_engine(t), &room);
+	int r = tls_check_end(t);
 
 	if (r)
 		return r == TLS_END ? ERR_CLOSED : r;
@@ -269,7 +271,7 @@ int tls_write(struct tls *t, const void *p, size_t n, size_t *taken)
 		room = n;
 	if (room)
 		memcpy(to, p, room);
-	br_ssl_engine_sendapp_ack(engine(t), room);
+	br_ssl_engine_sendapp_ack(tls_get_engine(t), room);
 	*taken = room;
 	return 0;
 }
@@ -281,7 +283,7 @@ void tls_close(struct tls *t)
 	/* The engine does not close while received data is unread. */
 	while (tls_read(t, &unread) == 0)
 		tls_read_done(t, unread.n);
-	br_ssl_engine_close(engine(t));
+	br_ssl_engine_close(tls_get_engine(t));
 }
 
 const char *tls_error_text(const struct tls *t)
@@ -341,7 +343,7 @@ const char *tls_error_text(const struct tls *t)
 		{SENT + 70, SENT + 70, "the peer offers nothing as new as TLS 1.2"},
 		{SENT + 86, SENT + 86, "the peer fell back to an older TLS without need"},
 	};
-	int err = br_ssl_engine_last_error(engine(t));
+	int err = br_ssl_engine_last_error(tls_get_engine(t));
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (err >= reasons[i].first && err <= reasons[i].last)

@@ -12,12 +12,12 @@ struct client_state {
 	unsigned char io[BR_SSL_BUFSIZE_BIDI];
 };
 
-static struct client_state *state_new(void)
+static struct client_state *tls_client_state_new(void)
 {
 	return calloc(1, sizeof(struct client_state));
 }
 
-static void use_suites(br_ssl_engine_context *e)
+static void tls_client_set_suites(br_ssl_engine_context *e)
 {
 	static const uint16_t suites[] = {
 		BR_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -30,12 +30,13 @@ static void use_suites(br_ssl_engine_context *e)
 		BR_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 	};
 
-	tls_use_suites(e, suites, ARRAY_LEN(suites), 2);
+	tls_set_suites(e, suites, ARRAY_LEN(suites), 2);
 	br_ssl_engine_set_default_rsavrfy(e);
 	br_ssl_engine_set_default_ecdsa(e);
 }
 
-static void use_own(br_ssl_client_context *ctx, const struct tls_credentials *own)
+static void tls_client_set_credentials(
+	br_ssl_client_context *ctx, const struct tls_credentials *own)
 {
 	if (own->key.key_type == BR_KEYTYPE_RSA)
 		br_ssl_client_set_single_rsa(ctx, own->chain, own->chain_n,
@@ -51,23 +52,23 @@ int tls_connect(
 {
 	struct x509_host named;
 	struct client_state *state;
-	const struct tls_credentials *own = tls_trust_own(trust);
+	const struct tls_credentials *own = tls_trust_get_own(trust);
 	int r = 0;
 
 	if (x509_host_read(&named, host))
 		return ERR_SYNTAX;
 	if (now < CLOCK_FLOOR)
 		return ERR_RANGE;
-	state = state_new();
+	state = tls_client_state_new();
 	if (!state)
 		return -ENOMEM;
 	state->base.engine = &state->ctx.eng;
 	state->base.n = sizeof(*state);
 	br_ssl_client_zero(&state->ctx);
-	tls_use_algorithms(&state->ctx.eng);
-	use_suites(&state->ctx.eng);
+	tls_set_algorithms(&state->ctx.eng);
+	tls_client_set_suites(&state->ctx.eng);
 	if (own)
-		use_own(&state->ctx, own);
+		tls_client_set_credentials(&state->ctx, own);
 	r = tls_judge_begin(&state->base, trust, &named, now);
 	br_ssl_engine_set_buffer(&state->ctx.eng, state->io, sizeof(state->io), 1);
 	/* RFC 6066 3: an address must not be sent as server name. */

@@ -12,7 +12,8 @@ enum {
 	RSA_BYTES_MAX = RSA_BITS_MAX / 8,
 };
 
-static int chain_read(struct tls_credentials *s, struct str text, const char **why)
+static int tls_credentials_read_chain(
+	struct tls_credentials *s, struct str text, const char **why)
 {
 	br_pem_decoder_context d;
 	const char *name;
@@ -47,7 +48,7 @@ static int chain_read(struct tls_credentials *s, struct str text, const char **w
 	return 0;
 }
 
-static int key_check(const br_skey_decoder_context *key, const char **why)
+static int tls_credentials_check_key(const br_skey_decoder_context *key, const char **why)
 {
 	if (key->key_type == BR_KEYTYPE_EC) {
 		if (key->key.ec.curve == BR_EC_secp256r1)
@@ -62,7 +63,8 @@ static int key_check(const br_skey_decoder_context *key, const char **why)
 	return ERR_RANGE;
 }
 
-static int key_read(struct tls_credentials *s, struct str text, const char **why)
+static int tls_credentials_read_key(
+	struct tls_credentials *s, struct str text, const char **why)
 {
 	br_pem_decoder_context d;
 	struct buf der = BUF_INIT(TLS_PEM_MAX);
@@ -74,7 +76,7 @@ static int key_read(struct tls_credentials *s, struct str text, const char **why
 	 * behind.
 	 */
 	*why = "the private key is too long";
-	if (!buf_room(&der, text.n + 1))
+	if (!buf_reserve(&der, text.n + 1))
 		return der.err;
 	br_pem_decoder_init(&d);
 	*why = "the private key is not PEM";
@@ -93,10 +95,11 @@ static int key_read(struct tls_credentials *s, struct str text, const char **why
 	explicit_bzero(der.p, der.cap);
 	explicit_bzero(&d, sizeof(d));
 	buf_free(&der);
-	return r ? r : key_check(&s->key, why);
+	return r ? r : tls_credentials_check_key(&s->key, why);
 }
 
-static bool rsa_fits(const br_rsa_private_key *key, const br_rsa_public_key *cert)
+static bool tls_credentials_match_rsa(
+	const br_rsa_private_key *key, const br_rsa_public_key *cert)
 {
 	unsigned char n[RSA_BYTES_MAX];
 	br_rsa_compute_modulus modulus = br_rsa_compute_modulus_get_default();
@@ -106,7 +109,8 @@ static bool rsa_fits(const br_rsa_private_key *key, const br_rsa_public_key *cer
 		memcmp(n, cert->n, len) == 0;
 }
 
-static bool ec_fits(const br_ec_private_key *key, const br_ec_public_key *cert)
+static bool tls_credentials_match_ec(
+	const br_ec_private_key *key, const br_ec_public_key *cert)
 {
 	unsigned char q[BR_EC_KBUF_PUB_MAX_SIZE];
 	size_t len = br_ec_compute_pub(br_ec_get_default(), NULL, q, key);
@@ -116,7 +120,7 @@ static bool ec_fits(const br_ec_private_key *key, const br_ec_public_key *cert)
 }
 
 /* Without this check a wrong pair would fail only when the first client connects. */
-static int key_fits(const struct tls_credentials *s, const char **why)
+static int tls_credentials_match_key(const struct tls_credentials *s, const char **why)
 {
 	br_x509_decoder_context d;
 	const br_x509_pkey *cert;
@@ -131,8 +135,10 @@ static int key_fits(const struct tls_credentials *s, const char **why)
 	}
 	fits = cert->key_type == s->key.key_type &&
 		(cert->key_type == BR_KEYTYPE_RSA
-				? rsa_fits(&s->key.key.rsa, &cert->key.rsa)
-				: ec_fits(&s->key.key.ec, &cert->key.ec));
+				? tls_credentials_match_rsa(
+					  &s->key.key.rsa, &cert->key.rsa)
+				: tls_credentials_match_ec(
+					  &s->key.key.ec, &cert->key.ec));
 	*why = "the private key does not belong to the first certificate";
 	return fits ? 0 : -EKEYREJECTED;
 }
@@ -159,11 +165,11 @@ int tls_credentials_new(
 	if (!s)
 		return -ENOMEM;
 	buf_init(&s->der, TLS_PEM_MAX);
-	r = chain_read(s, chain, why);
+	r = tls_credentials_read_chain(s, chain, why);
 	if (!r)
-		r = key_read(s, key, why);
+		r = tls_credentials_read_key(s, key, why);
 	if (!r)
-		r = key_fits(s, why);
+		r = tls_credentials_match_key(s, why);
 	if (r)
 		tls_credentials_del(s);
 	else

@@ -1,6 +1,6 @@
 #include "net/tls_private.h"
 
-static void append(void *out, const void *p, size_t n)
+static void tls_pem_append(void *out, const void *p, size_t n)
 {
 	buf_put(out, p, n);
 }
@@ -15,7 +15,7 @@ int tls_pem_next(
 		switch (br_pem_decoder_event(d)) {
 		case BR_PEM_BEGIN_OBJ:
 			inside = true;
-			br_pem_decoder_setdest(d, append, der);
+			br_pem_decoder_setdest(d, tls_pem_append, der);
 			break;
 		case BR_PEM_END_OBJ:
 			*name = br_pem_decoder_name(d);

@@ -39,19 +39,19 @@ struct tls_state {
  * suites, one for each kind of key, which are repeated at the end. They are preferred or
  * used last, whichever is faster on this processor.
  */
-void tls_use_suites(
+void tls_set_suites(
 	br_ssl_engine_context *e, const uint16_t *suites, size_t n, size_t keys);
 
 /*
  * Sets versions, hashes and ciphers. The caller adds the suites and what its role needs.
  */
-void tls_use_algorithms(br_ssl_engine_context *e);
+void tls_set_algorithms(br_ssl_engine_context *e);
 
 /*
  * The client's own credentials, or NULL; the authorities that a server sends to clients.
  */
-const struct tls_credentials *tls_trust_own(const struct tls_trust *c);
-void tls_trust_names(const struct tls_trust *c, br_ssl_server_context *server);
+const struct tls_credentials *tls_trust_get_own(const struct tls_trust *c);
+void tls_trust_send_names(const struct tls_trust *c, br_ssl_server_context *server);
 
 /*
  * Makes the engine check its peer's certificates against c. The peer is a server called

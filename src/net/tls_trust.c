@@ -25,7 +25,7 @@ struct tls_trust {
 
 /* --- Authorities -------------------------------------------------------------------- */
 
-static unsigned char *keep(struct arena *a, const void *p, size_t n)
+static unsigned char *tls_trust_copy(struct arena *a, const void *p, size_t n)
 {
 	unsigned char *copy = arena_alloc(a, n ? n : 1);
 
@@ -34,17 +34,17 @@ static unsigned char *keep(struct arena *a, const void *p, size_t n)
 	return copy;
 }
 
-static int keep_key(struct arena *a, const br_x509_pkey *from, br_x509_pkey *to)
+static int tls_trust_copy_key(struct arena *a, const br_x509_pkey *from, br_x509_pkey *to)
 {
 	br_x509_pkey key = *from;
 
 	if (from->key_type == BR_KEYTYPE_RSA) {
-		key.key.rsa.n = keep(a, from->key.rsa.n, from->key.rsa.nlen);
-		key.key.rsa.e = keep(a, from->key.rsa.e, from->key.rsa.elen);
+		key.key.rsa.n = tls_trust_copy(a, from->key.rsa.n, from->key.rsa.nlen);
+		key.key.rsa.e = tls_trust_copy(a, from->key.rsa.e, from->key.rsa.elen);
 		if (!key.key.rsa.n || !key.key.rsa.e)
 			return -ENOMEM;
 	} else {
-		key.key.ec.q = keep(a, from->key.ec.q, from->key.ec.qlen);
+		key.key.ec.q = tls_trust_copy(a, from->key.ec.q, from->key.ec.qlen);
 		if (!key.key.ec.q)
 			return -ENOMEM;
 	}
@@ -52,13 +52,13 @@ static int keep_key(struct arena *a, const br_x509_pkey *from, br_x509_pkey *to)
 	return 0;
 }
 
-static bool key_is_long(const br_x509_pkey *key)
+static bool tls_trust_is_key_long(const br_x509_pkey *key)
 {
 	return key->key_type == BR_KEYTYPE_EC || key->key.rsa.nlen >= RSA_BYTES_MIN;
 }
 
 /* Adds a certificate as an authority. 1: it cannot be an authority. */
-static int take_authority(struct tls_trust *c, struct str der)
+static int tls_trust_add_authority(struct tls_trust *c, struct str der)
 {
 	br_x509_trust_anchor *anchor = &c->anchors[c->anchors_n];
 	br_x509_decoder_context d;
@@ -68,19 +68,21 @@ static int take_authority(struct tls_trust *c, struct str der)
 	br_x509_decoder_init(&d, NULL, NULL);
 	br_x509_decoder_push(&d, der.p, der.n);
 	key = br_x509_decoder_get_pkey(&d);
-	if (!key || !key_is_long(key) || x509_read(&cert, der) || cert.constrained)
+	if (!key || !tls_trust_is_key_long(key) || x509_read(&cert, der) ||
+		cert.constrained)
 		return 1;
-	anchor->dn.data = keep(&c->arena, cert.subject.p, cert.subject.n);
+	anchor->dn.data = tls_trust_copy(&c->arena, cert.subject.p, cert.subject.n);
 	anchor->dn.len = cert.subject.n;
 	/* Without the flag the anchor is trusted as the server's own certificate. */
 	anchor->flags = br_x509_decoder_isCA(&d) ? BR_X509_TA_CA : 0;
-	if (!anchor->dn.data || keep_key(&c->arena, key, &anchor->pkey))
+	if (!anchor->dn.data || tls_trust_copy_key(&c->arena, key, &anchor->pkey))
 		return -ENOMEM;
 	c->anchors_n++;
 	return 0;
 }
 
-static int take_authorities(struct tls_trust *c, struct str text, const char **why)
+static int tls_trust_read_authorities(
+	struct tls_trust *c, struct str text, const char **why)
 {
 	br_pem_decoder_context d;
 	struct buf der = BUF_INIT(TLS_CERT_MAX);
@@ -97,7 +99,7 @@ static int take_authorities(struct tls_trust *c, struct str text, const char **w
 				r = ERR_LIMIT;
 				break;
 			}
-			r = take_authority(c, buf_view(&der));
+			r = tls_trust_add_authority(c, buf_view(&der));
 			if (r < 0)
 				break;
 		}
@@ -113,7 +115,7 @@ static int take_authorities(struct tls_trust *c, struct str text, const char **w
 	return 0;
 }
 
-static struct tls_trust *client_new(void)
+static struct tls_trust *tls_trust_empty_new(void)
 {
 	return calloc(1, sizeof(struct tls_trust));
 }
@@ -121,7 +123,7 @@ static struct tls_trust *client_new(void)
 int tls_trust_new(struct str authorities, const uint8_t *spki_sha256, const char **why,
 	struct tls_trust **out)
 {
-	struct tls_trust *c = client_new();
+	struct tls_trust *c = tls_trust_empty_new();
 	int r;
 
 	*why = "no memory";
@@ -132,7 +134,7 @@ int tls_trust_new(struct str authorities, const uint8_t *spki_sha256, const char
 		c->pinned = true;
 		memcpy(c->pin, spki_sha256, SHA256_LEN);
 	}
-	r = take_authorities(c, authorities, why);
+	r = tls_trust_read_authorities(c, authorities, why);
 	if (!r && !c->anchors_n && !c->pinned) {
 		*why = "no certificate authority is given";
 		r = ERR_TYPE;
@@ -152,7 +154,7 @@ void tls_trust_del(struct tls_trust *c)
 	free(c);
 }
 
-const struct tls_credentials *tls_trust_own(const struct tls_trust *c)
+const struct tls_credentials *tls_trust_get_own(const struct tls_trust *c)
 {
 	return c->own;
 }
@@ -162,7 +164,7 @@ void tls_trust_prove(struct tls_trust *c, const struct tls_credentials *own)
 	c->own = own;
 }
 
-void tls_trust_names(const struct tls_trust *c, br_ssl_server_context *server)
+void tls_trust_send_names(const struct tls_trust *c, br_ssl_server_context *server)
 {
 	br_ssl_server_set_trust_anchor_names_alt(server, c->anchors, c->anchors_n);
 }
@@ -183,25 +185,25 @@ struct tls_judge {
 	char cert[TLS_CERT_MAX];
 };
 
-static struct tls_judge *judge_of(const br_x509_class **ctx)
+static struct tls_judge *tls_trust_get_judge(const br_x509_class **ctx)
 {
 	return (struct tls_judge *)(void *)ctx;
 }
 
-static bool by_pin_alone(const struct tls_judge *j)
+static bool tls_trust_is_pin_only(const struct tls_judge *j)
 {
 	return j->trust->anchors_n == 0;
 }
 
-static void blame(struct tls_judge *j, unsigned fault)
+static void tls_trust_set_fault(struct tls_judge *j, unsigned fault)
 {
 	if (!j->fault)
 		j->fault = fault;
 }
 
-static void start_chain(const br_x509_class **ctx, const char *server_name)
+static void tls_trust_start_chain(const br_x509_class **ctx, const char *server_name)
 {
-	struct tls_judge *j = judge_of(ctx);
+	struct tls_judge *j = tls_trust_get_judge(ctx);
 
 	(void)server_name;
 	j->certs_n = 0;
@@ -211,24 +213,24 @@ static void start_chain(const br_x509_class **ctx, const char *server_name)
 	br_x509_decoder_init(&j->leaf, NULL, NULL);
 }
 
-static void start_cert(const br_x509_class **ctx, uint32_t length)
+static void tls_trust_start_cert(const br_x509_class **ctx, uint32_t length)
 {
-	struct tls_judge *j = judge_of(ctx);
+	struct tls_judge *j = tls_trust_get_judge(ctx);
 
 	j->cert_n = 0;
 	/* Certificates after the one that an authority has signed are ignored. */
-	j->counts = by_pin_alone(j) ? j->certs_n == 0 : j->chain.err == 0;
+	j->counts = tls_trust_is_pin_only(j) ? j->certs_n == 0 : j->chain.err == 0;
 	if (length > TLS_CERT_MAX || j->certs_n == TLS_CHAIN_MAX)
-		blame(j, TLS_REFUSED_SIZE);
+		tls_trust_set_fault(j, TLS_REFUSED_SIZE);
 	j->chain.vtable->start_cert(&j->chain.vtable, length);
 }
 
-static void append(const br_x509_class **ctx, const unsigned char *p, size_t n)
+static void tls_trust_append(const br_x509_class **ctx, const unsigned char *p, size_t n)
 {
-	struct tls_judge *j = judge_of(ctx);
+	struct tls_judge *j = tls_trust_get_judge(ctx);
 
 	if (n > sizeof(j->cert) - j->cert_n) {
-		blame(j, TLS_REFUSED_SIZE);
+		tls_trust_set_fault(j, TLS_REFUSED_SIZE);
 		return;
 	}
 	memcpy(j->cert + j->cert_n, p, n);
@@ -236,61 +238,62 @@ static void append(const br_x509_class **ctx, const unsigned char *p, size_t n)
 	j->chain.vtable->append(&j->chain.vtable, p, n);
 }
 
-static void judge_leaf(struct tls_judge *j, const struct x509 *cert)
+static void tls_trust_check_leaf(struct tls_judge *j, const struct x509 *cert)
 {
 	uint8_t hash[SHA256_LEN];
 
 	br_x509_decoder_push(&j->leaf, j->cert, j->cert_n);
-	sha256_of(cert->spki, hash);
+	sha256_compute(cert->spki, hash);
 	if (j->trust->pinned && !hash_equal(hash, j->trust->pin, SHA256_LEN))
-		blame(j, TLS_REFUSED_PIN);
-	if (!j->of_clients && !by_pin_alone(j) && !x509_is_for(cert, &j->host))
-		blame(j, TLS_REFUSED_NAME);
+		tls_trust_set_fault(j, TLS_REFUSED_PIN);
+	if (!j->of_clients && !tls_trust_is_pin_only(j) && !x509_has_host(cert, &j->host))
+		tls_trust_set_fault(j, TLS_REFUSED_NAME);
 }
 
-static void end_cert(const br_x509_class **ctx)
+static void tls_trust_end_cert(const br_x509_class **ctx)
 {
-	struct tls_judge *j = judge_of(ctx);
+	struct tls_judge *j = tls_trust_get_judge(ctx);
 	struct x509 cert;
 
 	j->chain.vtable->end_cert(&j->chain.vtable);
 	if (j->fault || !j->counts)
 		return;
 	if (x509_read(&cert, str_make(j->cert, j->cert_n))) {
-		blame(j, TLS_REFUSED_SYNTAX);
+		tls_trust_set_fault(j, TLS_REFUSED_SYNTAX);
 		return;
 	}
 	if (j->certs_n++ == 0)
-		judge_leaf(j, &cert);
-	if (by_pin_alone(j))
+		tls_trust_check_leaf(j, &cert);
+	if (tls_trust_is_pin_only(j))
 		return;
 	if (!j->of_clients && !cert.for_servers)
-		blame(j, TLS_REFUSED_PURPOSE);
+		tls_trust_set_fault(j, TLS_REFUSED_PURPOSE);
 	if (j->of_clients && !cert.for_clients)
-		blame(j, TLS_REFUSED_CLIENT);
+		tls_trust_set_fault(j, TLS_REFUSED_CLIENT);
 	if (cert.constrained)
-		blame(j, TLS_REFUSED_CONSTRAINED);
+		tls_trust_set_fault(j, TLS_REFUSED_CONSTRAINED);
 }
 
 /*
  * BearSSL's reason goes first: the names and purposes of an untrusted certificate are
  * meaningless.
  */
-static unsigned end_chain(const br_x509_class **ctx)
+static unsigned tls_trust_end_chain(const br_x509_class **ctx)
 {
-	struct tls_judge *j = judge_of(ctx);
+	struct tls_judge *j = tls_trust_get_judge(ctx);
 	unsigned r = j->chain.vtable->end_chain(&j->chain.vtable);
 
-	if (by_pin_alone(j))
+	if (tls_trust_is_pin_only(j))
 		r = br_x509_decoder_get_pkey(&j->leaf) ? 0 : TLS_REFUSED_SYNTAX;
 	return j->fault == TLS_REFUSED_SIZE || !r ? j->fault : r;
 }
 
-static const br_x509_pkey *get_pkey(const br_x509_class *const *ctx, unsigned *usages)
+static const br_x509_pkey *tls_trust_get_pkey(
+	const br_x509_class *const *ctx, unsigned *usages)
 {
 	const struct tls_judge *j = (const struct tls_judge *)(const void *)ctx;
 
-	if (!by_pin_alone(j))
+	if (!tls_trust_is_pin_only(j))
 		return j->chain.vtable->get_pkey(&j->chain.vtable, usages);
 	if (usages)
 		*usages = BR_KEYTYPE_SIGN;
@@ -299,15 +302,15 @@ static const br_x509_pkey *get_pkey(const br_x509_class *const *ctx, unsigned *u
 
 static const br_x509_class judge_class = {
 	.context_size = sizeof(struct tls_judge),
-	.start_chain = start_chain,
-	.start_cert = start_cert,
-	.append = append,
-	.end_cert = end_cert,
-	.end_chain = end_chain,
-	.get_pkey = get_pkey,
+	.start_chain = tls_trust_start_chain,
+	.start_cert = tls_trust_start_cert,
+	.append = tls_trust_append,
+	.end_cert = tls_trust_end_cert,
+	.end_chain = tls_trust_end_chain,
+	.get_pkey = tls_trust_get_pkey,
 };
 
-static struct tls_judge *judge_new(void)
+static struct tls_judge *tls_trust_judge_new(void)
 {
 	return calloc(1, sizeof(struct tls_judge));
 }
@@ -315,7 +318,7 @@ static struct tls_judge *judge_new(void)
 int tls_judge_begin(struct tls_state *state, const struct tls_trust *c,
 	const struct x509_host *host, int64_t now)
 {
-	struct tls_judge *j = judge_new();
+	struct tls_judge *j = tls_trust_judge_new();
 	br_x509_minimal_context *x;
 
 	if (!j)

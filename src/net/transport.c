@@ -11,7 +11,7 @@
 
 /* --- The bare socket ------------------------------------------------------------- */
 
-static ssize_t plain_recv(struct transport *t, void *p, size_t n)
+static ssize_t transport_plain_recv(struct transport *t, void *p, size_t n)
 {
 	ssize_t got;
 
@@ -21,7 +21,7 @@ static ssize_t plain_recv(struct transport *t, void *p, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-static ssize_t plain_send(struct transport *t, const struct iovec *v, int v_n)
+static ssize_t transport_plain_send(struct transport *t, const struct iovec *v, int v_n)
 {
 	struct msghdr m = {
 		.msg_iov = (struct iovec *)(uintptr_t)v,
@@ -35,35 +35,35 @@ static ssize_t plain_send(struct transport *t, const struct iovec *v, int v_n)
 	return put < 0 ? -errno : put;
 }
 
-static int plain_flush(struct transport *t)
+static int transport_plain_flush(struct transport *t)
 {
 	(void)t;
 	return 0;
 }
 
-static bool plain_pending(const struct transport *t)
+static bool transport_plain_pending(const struct transport *t)
 {
 	(void)t;
 	return false;
 }
 
-static void plain_end(struct transport *t)
+static void transport_plain_end(struct transport *t)
 {
 	shutdown(t->fd, SHUT_WR);
 }
 
-static void plain_close(struct transport *t)
+static void transport_plain_close(struct transport *t)
 {
 	fd_close(&t->fd);
 }
 
 static const struct transport_ops plain_ops = {
-	.recv = plain_recv,
-	.send = plain_send,
-	.flush = plain_flush,
-	.pending = plain_pending,
-	.end = plain_end,
-	.close = plain_close,
+	.recv = transport_plain_recv,
+	.send = transport_plain_send,
+	.flush = transport_plain_flush,
+	.pending = transport_plain_pending,
+	.end = transport_plain_end,
+	.close = transport_plain_close,
 };
 
 void transport_plain(struct transport *t, int fd)
@@ -71,7 +71,7 @@ void transport_plain(struct transport *t, int fd)
 	*t = (struct transport){.ops = &plain_ops, .fd = fd};
 }
 
-int transport_bare(const struct transport *t)
+int transport_get_plain_fd(const struct transport *t)
 {
 	return t->ops == &plain_ops ? t->fd : -1;
 }
@@ -89,45 +89,45 @@ struct secure {
 	enum secure_state state;
 };
 
-static void enter(struct secure *s, enum secure_state next)
+static void transport_set_state(struct secure *s, enum secure_state next)
 {
 	assert(next == s->state + 1);
 	s->state = next;
 }
 
-static int secure_flush(struct transport *t)
+static int transport_secure_flush(struct transport *t)
 {
 	struct secure *s = t->side;
 	struct str out;
 
 	while ((out = tls_output(&s->tls)).n) {
 		struct iovec v = {(void *)(uintptr_t)out.p, out.n};
-		ssize_t n = plain_send(t, &v, 1);
+		ssize_t n = transport_plain_send(t, &v, 1);
 
 		if (n < 0)
 			return n == -EAGAIN ? 1 : (int)n;
 		tls_output_done(&s->tls, (size_t)n);
 	}
 	if (s->state == SECURE_ENDING) {
-		enter(s, SECURE_ENDED);
-		plain_end(t);
+		transport_set_state(s, SECURE_ENDED);
+		transport_plain_end(t);
 	}
 	return 0;
 }
 
 /* Whether recv bypasses the machine, which accepts no more bytes after an error. */
-static bool is_bypassed(const struct secure *s, int read)
+static bool transport_is_bypassed(const struct secure *s, int read)
 {
 	return read == ERR_TLS && s->state != SECURE_OPEN;
 }
 
-static bool secure_pending(const struct transport *t)
+static bool transport_secure_pending(const struct transport *t)
 {
 	const struct secure *s = t->side;
 	struct str data;
 	int r = tls_read(&s->tls, &data);
 
-	return r != TLS_WAIT && !is_bypassed(s, r);
+	return r != TLS_WAIT && !transport_is_bypassed(s, r);
 }
 
 /* Each read counts as PULL_BYTES at least: a record may have only 5 bytes. */
@@ -137,12 +137,12 @@ enum { PULL_BYTES = 512 };
  * Reads from the socket into the machine. The number of bytes; -errno; at the end of the
  * stream the result of tls_feed_end.
  */
-static ssize_t pull(struct transport *t)
+static ssize_t transport_secure_pull(struct transport *t)
 {
 	struct secure *s = t->side;
 	size_t room = 0;
 	char *p = tls_input(&s->tls, &room);
-	ssize_t n = p ? plain_recv(t, p, room) : -EAGAIN;
+	ssize_t n = p ? transport_plain_recv(t, p, room) : -EAGAIN;
 
 	if (n > 0)
 		tls_input_done(&s->tls, (size_t)n);
@@ -150,7 +150,8 @@ static ssize_t pull(struct transport *t)
 }
 
 /* Returns a piece of data, after at most *budget bytes of records. */
-static ssize_t secure_piece(struct transport *t, void *p, size_t n, size_t *budget)
+static ssize_t transport_secure_piece(
+	struct transport *t, void *p, size_t n, size_t *budget)
 {
 	struct secure *s = t->side;
 	struct str data;
@@ -159,21 +160,21 @@ static ssize_t secure_piece(struct transport *t, void *p, size_t n, size_t *budg
 
 	for (;;) {
 		/* The peer may wait for output of the machine. */
-		r = secure_flush(t);
+		r = transport_secure_flush(t);
 		if (r)
 			return r > 0 ? -EAGAIN : r;
 		r = tls_read(&s->tls, &data);
 		if (r != TLS_WAIT)
 			break;
-		got = *budget ? pull(t) : -EAGAIN;
+		got = *budget ? transport_secure_pull(t) : -EAGAIN;
 		if (got <= 0)
 			return got;
 		if (got < PULL_BYTES)
 			got = PULL_BYTES;
 		*budget -= (size_t)got < *budget ? (size_t)got : *budget;
 	}
-	if (is_bypassed(s, r))
-		return plain_recv(t, p, n);
+	if (transport_is_bypassed(s, r))
+		return transport_plain_recv(t, p, n);
 	if (r)
 		return r == TLS_END ? 0 : r;
 	n = n < data.n ? n : data.n;
@@ -182,14 +183,14 @@ static ssize_t secure_piece(struct transport *t, void *p, size_t n, size_t *budg
 	return (ssize_t)n;
 }
 
-static ssize_t secure_recv(struct transport *t, void *p, size_t n)
+static ssize_t transport_secure_recv(struct transport *t, void *p, size_t n)
 {
 	size_t budget = HTTP_TURN_BYTES;
 	size_t at = 0;
 	ssize_t got = 1;
 
 	while (at < n && got > 0) {
-		got = secure_piece(t, (char *)p + at, n - at, &budget);
+		got = transport_secure_piece(t, (char *)p + at, n - at, &budget);
 		if (got > 0)
 			at += (size_t)got;
 	}
@@ -197,20 +198,21 @@ static ssize_t secure_recv(struct transport *t, void *p, size_t n)
 }
 
 /* As tls_write; if the machine is full, flushes it first. */
-static int secure_write(struct transport *t, const char *p, size_t n, size_t *taken)
+static int transport_secure_write(
+	struct transport *t, const char *p, size_t n, size_t *taken)
 {
 	struct secure *s = t->side;
 	int r = tls_write(&s->tls, p, n, taken);
 
 	if (r != TLS_WAIT)
 		return r;
-	r = secure_flush(t);
+	r = transport_secure_flush(t);
 	if (r == 0)
 		r = tls_write(&s->tls, p, n, taken);
 	return r > 0 ? -EAGAIN : r;
 }
 
-static ssize_t secure_send(struct transport *t, const struct iovec *v, int v_n)
+static ssize_t transport_secure_send(struct transport *t, const struct iovec *v, int v_n)
 {
 	size_t all = 0;
 
@@ -219,7 +221,8 @@ static ssize_t secure_send(struct transport *t, const struct iovec *v, int v_n)
 		size_t taken;
 
 		for (size_t at = 0; at < v[i].iov_len; at += taken, all += taken) {
-			int r = secure_write(t, p + at, v[i].iov_len - at, &taken);
+			int r = transport_secure_write(
+				t, p + at, v[i].iov_len - at, &taken);
 
 			if (r)
 				return all ? (ssize_t)all : r;
@@ -228,45 +231,45 @@ static ssize_t secure_send(struct transport *t, const struct iovec *v, int v_n)
 	return (ssize_t)all;
 }
 
-static void secure_end(struct transport *t)
+static void transport_secure_end(struct transport *t)
 {
 	struct secure *s = t->side;
 
 	if (s->state == SECURE_OPEN) {
-		enter(s, SECURE_ENDING);
+		transport_set_state(s, SECURE_ENDING);
 		tls_close(&s->tls);
 	}
-	secure_flush(t);
+	transport_secure_flush(t);
 }
 
-static void secure_close(struct transport *t)
+static void transport_secure_close(struct transport *t)
 {
 	struct secure *s = t->side;
 
 	/* RFC 9112 9.8: close_notify is sent even if there was no data. */
-	secure_end(t);
+	transport_secure_end(t);
 	tls_free(&s->tls);
 	free(s);
 	t->side = NULL;
-	plain_close(t);
+	transport_plain_close(t);
 }
 
 static const struct transport_ops secure_ops = {
-	.recv = secure_recv,
-	.send = secure_send,
-	.flush = secure_flush,
-	.pending = secure_pending,
-	.end = secure_end,
-	.close = secure_close,
+	.recv = transport_secure_recv,
+	.send = transport_secure_send,
+	.flush = transport_secure_flush,
+	.pending = transport_secure_pending,
+	.end = transport_secure_end,
+	.close = transport_secure_close,
 };
 
-static struct secure *secure_new(void)
+static struct secure *transport_secure_new(void)
 {
 	return calloc(1, sizeof(struct secure));
 }
 
 /* Makes t a transport over s. r is the result of starting the machine of s. */
-static int secure_begin(struct transport *t, int fd, struct secure *s, int r)
+static int transport_secure_begin(struct transport *t, int fd, struct secure *s, int r)
 {
 	if (r) {
 		free(s);
@@ -278,20 +281,22 @@ static int secure_begin(struct transport *t, int fd, struct secure *s, int r)
 
 int transport_tls(struct transport *t, int fd, const struct tls_credentials *server)
 {
-	struct secure *s = secure_new();
+	struct secure *s = transport_secure_new();
 
-	return s ? secure_begin(t, fd, s, tls_accept(&s->tls, server, clock_today_s()))
+	return s ? transport_secure_begin(
+			   t, fd, s, tls_accept(&s->tls, server, clock_unix_s()))
 		 : -ENOMEM;
 }
 
 int transport_tls_client(
 	struct transport *t, int fd, const struct tls_trust *c, struct str host)
 {
-	struct secure *s = secure_new();
+	struct secure *s = transport_secure_new();
 
 	if (!s)
 		return -ENOMEM;
-	return secure_begin(t, fd, s, tls_connect(&s->tls, c, host, clock_today_s()));
+	return transport_secure_begin(
+		t, fd, s, tls_connect(&s->tls, c, host, clock_unix_s()));
 }
 
 const char *transport_tls_error(const struct transport *t)

@@ -84,7 +84,7 @@ static inline bool transport_pending(const struct transport *t)
 }
 
 /* The socket, if bytes travel over it unchanged; else -1. */
-int transport_bare(const struct transport *t);
+int transport_get_plain_fd(const struct transport *t);
 
 /* Announces to the peer that nothing more will be sent. The peer may still send. */
 static inline void transport_end(struct transport *t)

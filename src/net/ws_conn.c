@@ -28,10 +28,10 @@ struct ws_conn {
 	struct ws_conf conf; /* no zeros left */
 	struct transport transport;
 	struct ws ws;
-	bool masks;     /* it is a client: frames sent are masked */
-	bool told_end;  /* set when all is sent: settle ends the transport once */
-	bool owes_room; /* ws_conn_send returned false: room is due */
-	unsigned code;  /* the close code to report at the end */
+	bool masks;        /* it is a client: frames sent are masked */
+	bool end_sent;     /* set when all is sent: settle ends the transport once */
+	bool writable_due; /* ws_conn_send returned false: room is due */
+	unsigned code;     /* the close code to report at the end */
 	const char *why;
 	char reason[WS_CONTROL_MAX + 1]; /* of the close that came or was sent first */
 	char key[WS_KEY_LEN];
@@ -47,9 +47,9 @@ struct ws_conn {
 	struct later later;
 };
 
-static timer_fn on_time;
+static timer_fn ws_conn_on_timer;
 
-static void enter(struct ws_conn *c, enum state to)
+static void ws_conn_set_state(struct ws_conn *c, enum state to)
 {
 	static const bool legal[STATES][STATES] = {
 		[CONNECT] = {[ASK] = true, [GONE] = true},
@@ -69,47 +69,48 @@ static void enter(struct ws_conn *c, enum state to)
 	c->state = to;
 	/* timer_set cannot fail: the timer is armed, or has just fired. */
 	if (ms[to])
-		r = timer_set(c->loop, &c->timer, ms[to], on_time);
+		r = timer_set(c->loop, &c->timer, ms[to], ws_conn_on_timer);
 	assert(r == 0);
 }
 
-static void free_now(struct later *later)
+static void ws_conn_free(struct later *later)
 {
 	free(container_of(later, struct ws_conn, later));
 }
 
-static void bury(struct ws_conn *c)
+static void ws_conn_destroy(struct ws_conn *c)
 {
-	enter(c, GONE);
+	ws_conn_set_state(c, GONE);
 	timer_cancel(c->loop, &c->timer);
 	loop_remove(c->loop, &c->io);
 	transport_close(&c->transport);
 	buf_free(&c->in);
 	buf_free(&c->early);
 	buf_free(&c->out);
-	loop_free_later(c->loop, &c->later, free_now);
+	loop_defer_free(c->loop, &c->later, ws_conn_free);
 }
 
 void ws_conn_del(struct ws_conn *c)
 {
 	if (c)
-		bury(c);
+		ws_conn_destroy(c);
 }
 
 /* Ends the connection at once, and reports it. */
-static void drop(struct ws_conn *c, unsigned code, const char *why)
+static void ws_conn_drop(struct ws_conn *c, unsigned code, const char *why)
 {
 	if (!c->code) {
 		c->code = code;
 		c->why = why;
 	}
-	bury(c);
+	ws_conn_destroy(c);
 	c->conf.ops->ended(c->conf.arg, c->code, c->why);
 }
 
 /* --- Sending -------------------------------------------------------------------- */
 
-static void put_frame(struct ws_conn *c, enum ws_op op, struct str head, struct str body)
+static void ws_conn_put_frame(
+	struct ws_conn *c, enum ws_op op, struct str head, struct str body)
 {
 	uint8_t frame[WS_HEAD_MAX], key[4];
 	size_t n = head.n + body.n, at;
@@ -118,7 +119,7 @@ static void put_frame(struct ws_conn *c, enum ws_op op, struct str head, struct 
 		c->out.err = ERR_TLS;
 		return;
 	}
-	at = ws_head(frame, op, true, n, c->masks ? key : NULL);
+	at = ws_write_head(frame, op, true, n, c->masks ? key : NULL);
 	buf_put(&c->out, frame, at);
 	at = c->out.n;
 	buf_str(&c->out, head);
@@ -127,12 +128,12 @@ static void put_frame(struct ws_conn *c, enum ws_op op, struct str head, struct 
 		ws_mask(c->out.p + at, n, key, 0);
 }
 
-static void put_close(struct ws_conn *c, unsigned code, struct str reason)
+static void ws_conn_put_close(struct ws_conn *c, unsigned code, struct str reason)
 {
 	char payload[WS_CONTROL_MAX];
-	size_t n = code == WS_NO_CODE ? 0 : ws_close(payload, code, reason);
+	size_t n = code == WS_NO_CODE ? 0 : ws_write_close(payload, code, reason);
 
-	put_frame(c, WS_CLOSE, str_make(payload, n), STR(""));
+	ws_conn_put_frame(c, WS_CLOSE, str_make(payload, n), STR(""));
 }
 
 size_t ws_conn_queued(const struct ws_conn *c)
@@ -141,23 +142,23 @@ size_t ws_conn_queued(const struct ws_conn *c)
 }
 
 /* Wakes the loop, which then sends, or detects why it cannot. */
-static void wake(struct ws_conn *c)
+static void ws_conn_wake(struct ws_conn *c)
 {
-	loop_want(c->loop, &c->io, c->io.events | EPOLLOUT);
+	loop_set_events(c->loop, &c->io, c->io.events | EPOLLOUT);
 }
 
 bool ws_conn_send(struct ws_conn *c, enum ws_op op, struct str head, struct str body)
 {
 	if (c->state != OPEN)
 		return false;
-	put_frame(c, op, head, body);
-	wake(c);
-	c->owes_room = ws_conn_queued(c) >= WS_QUEUE;
-	return !c->owes_room;
+	ws_conn_put_frame(c, op, head, body);
+	ws_conn_wake(c);
+	c->writable_due = ws_conn_queued(c) >= WS_QUEUE;
+	return !c->writable_due;
 }
 
 /* 0: all is sent; 1: the socket is full; an error of the socket or of the queue. */
-static int flush(struct ws_conn *c)
+static int ws_conn_flush(struct ws_conn *c)
 {
 	int r;
 
@@ -195,42 +196,42 @@ void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
 {
 	if (c->state != OPEN)
 		return;
-	ws_reason(c->reason, reason);
-	put_close(c, code, reason);
-	enter(c, CLOSING);
+	ws_copy_reason(c->reason, reason);
+	ws_conn_put_close(c, code, reason);
+	ws_conn_set_state(c, CLOSING);
 	/* The next event reports an error of flush. */
-	if (flush(c))
-		wake(c);
+	if (ws_conn_flush(c))
+		ws_conn_wake(c);
 }
 
 /* --- Receiving ------------------------------------------------------------------ */
 
 /* Sends the reason to the peer. No more input is handled. */
-static void fail(struct ws_conn *c, unsigned code, const char *why)
+static void ws_conn_fail(struct ws_conn *c, unsigned code, const char *why)
 {
 	c->code = code;
 	c->why = why;
 	if (c->state == OPEN)
-		put_close(c, code, str_c(why));
-	enter(c, ENDING);
+		ws_conn_put_close(c, code, str_c(why));
+	ws_conn_set_state(c, ENDING);
 }
 
-static void closed(struct ws_conn *c, const struct ws_event *e)
+static void ws_conn_on_close(struct ws_conn *c, const struct ws_event *e)
 {
 	bool ours = c->state == CLOSING;
 
 	if (!ours) {
-		ws_reason(c->reason, e->data);
-		put_close(c, e->code, STR(""));
+		ws_copy_reason(c->reason, e->data);
+		ws_conn_put_close(c, e->code, STR(""));
 	}
 	c->code = e->code;
 	c->why = c->reason[0] ? c->reason
 		: ours        ? "closed by this side"
 			      : "the peer has closed it";
-	enter(c, ENDING);
+	ws_conn_set_state(c, ENDING);
 }
 
-static void take_piece(struct ws_conn *c, const struct ws_event *e)
+static void ws_conn_handle_data(struct ws_conn *c, const struct ws_event *e)
 {
 	struct str whole = e->data;
 
@@ -241,7 +242,7 @@ static void take_piece(struct ws_conn *c, const struct ws_event *e)
 		whole = buf_view(&c->in);
 	}
 	if (c->in.err)
-		fail(c, WS_TRY_LATER, "out of memory");
+		ws_conn_fail(c, WS_TRY_LATER, "out of memory");
 	else if (e->last)
 		c->conf.ops->message(c->conf.arg, e->op, whole);
 	if (e->last)
@@ -262,28 +263,28 @@ static bool ws_conn_may_control(struct ws_conn *c)
 	return c->controls_until - now <= 1000;
 }
 
-static void take_event(struct ws_conn *c, const struct ws_event *e)
+static void ws_conn_handle_event(struct ws_conn *c, const struct ws_event *e)
 {
 	if ((e->op == WS_PING || e->op == WS_PONG) && !ws_conn_may_control(c)) {
-		fail(c, WS_POLICY, "too many pings");
+		ws_conn_fail(c, WS_POLICY, "too many pings");
 		return;
 	}
 	switch (e->op) {
 	case WS_PING:
 		if (c->state == OPEN)
-			put_frame(c, WS_PONG, e->data, STR(""));
+			ws_conn_put_frame(c, WS_PONG, e->data, STR(""));
 		break;
 	case WS_PONG:
 		break;
 	case WS_CLOSE:
-		closed(c, e);
+		ws_conn_on_close(c, e);
 		break;
 	default:
-		take_piece(c, e);
+		ws_conn_handle_data(c, e);
 	}
 }
 
-static const char *words_of(int err, unsigned code)
+static const char *ws_conn_error(int err, unsigned code)
 {
 	switch (err) {
 	case ERR_LIMIT:
@@ -296,7 +297,7 @@ static const char *words_of(int err, unsigned code)
 	}
 }
 
-static void take_frames(struct ws_conn *c, char *p, size_t n)
+static void ws_conn_parse_frames(struct ws_conn *c, char *p, size_t n)
 {
 	struct ws_event e;
 	int r = 0;
@@ -304,14 +305,14 @@ static void take_frames(struct ws_conn *c, char *p, size_t n)
 	while (r == 0 && (c->state == OPEN || c->state == CLOSING)) {
 		r = ws_next(&c->ws, &p, &n, &e);
 		if (r == 0)
-			take_event(c, &e);
+			ws_conn_handle_event(c, &e);
 		else if (r < 0)
-			fail(c, c->ws.code, words_of(r, c->ws.code));
+			ws_conn_fail(c, c->ws.code, ws_conn_error(r, c->ws.code));
 	}
 }
 
 /* Takes the answer to a client's handshake. The bytes that follow it are frames. */
-static void take_answer(struct ws_conn *c, const char *p, size_t n)
+static void ws_conn_parse_answer(struct ws_conn *c, const char *p, size_t n)
 {
 	struct http_response h;
 	const char *why;
@@ -320,45 +321,45 @@ static void take_answer(struct ws_conn *c, const char *p, size_t n)
 
 	buf_put(&c->in, p, n);
 	if (c->in.err) {
-		drop(c, WS_LOST, "the server's answer is too long");
+		ws_conn_drop(c, WS_LOST, "the server's answer is too long");
 		return;
 	}
 	http_response_init(&h, false);
 	r = http_response_parse(&h, buf_view(&c->in));
 	if (r > 0)
 		return;
-	why = r ? h.fault->words : ws_hand_agrees(&h, c->in.p, c->key);
+	why = r ? h.fault->text : ws_hand_check_answer(&h, c->in.p, c->key);
 	if (why) {
-		drop(c, WS_LOST, why);
+		ws_conn_drop(c, WS_LOST, why);
 		return;
 	}
 	in = c->in;
 	buf_init(&c->in, c->conf.message_max);
-	enter(c, OPEN);
+	ws_conn_set_state(c, OPEN);
 	if (c->conf.ops->open)
 		c->conf.ops->open(c->conf.arg);
 	if (c->state == OPEN)
-		take_frames(c, in.p + h.head.n, in.n - h.head.n);
+		ws_conn_parse_frames(c, in.p + h.head.n, in.n - h.head.n);
 	buf_free(&in);
 }
 
-static void take(struct ws_conn *c, char *p, size_t n)
+static void ws_conn_feed(struct ws_conn *c, char *p, size_t n)
 {
 	c->silent_ms = 0;
 	if (c->state == ASK)
-		take_answer(c, p, n);
+		ws_conn_parse_answer(c, p, n);
 	else
-		take_frames(c, p, n);
+		ws_conn_parse_frames(c, p, n);
 }
 
 /* While a peer does not read and much is queued for it, its input is not read either. */
-static bool listens(const struct ws_conn *c)
+static bool ws_conn_can_read(const struct ws_conn *c)
 {
 	return c->state != CONNECT && ws_conn_queued(c) < 4 * WS_QUEUE;
 }
 
 /* A turn is bounded by time, because small messages may be expensive. */
-static int receive(struct ws_conn *c)
+static int ws_conn_receive(struct ws_conn *c)
 {
 	uint64_t until = clock_us() + HTTP_TURN_US;
 	char piece[WS_READ];
@@ -368,131 +369,132 @@ static int receive(struct ws_conn *c)
 		n = transport_recv(&c->transport, piece, sizeof(piece));
 		if (n <= 0)
 			return n == -EAGAIN ? 0 : n ? (int)n : ERR_CLOSED;
-		take(c, piece, (size_t)n);
-	} while (n == WS_READ && listens(c) && c->state != GONE && clock_us() < until);
+		ws_conn_feed(c, piece, (size_t)n);
+	} while (n == WS_READ && ws_conn_can_read(c) && c->state != GONE &&
+		clock_us() < until);
 	return 0;
 }
 
-static void settle(struct ws_conn *c, bool full)
+static void ws_conn_update_events(struct ws_conn *c, bool full)
 {
 	uint32_t events = 0;
 
-	if (c->state == ENDING && !full && !c->told_end) {
-		c->told_end = true;
+	if (c->state == ENDING && !full && !c->end_sent) {
+		c->end_sent = true;
 		/* The server closes first (RFC 6455, 7.1.1). */
 		if (!c->masks)
 			transport_end(&c->transport);
 		full = transport_flush(&c->transport) > 0;
 	}
-	if (listens(c))
+	if (ws_conn_can_read(c))
 		events = EPOLLIN;
 	if (full || (events && transport_pending(&c->transport)))
 		events |= EPOLLOUT;
-	loop_want(c->loop, &c->io, events);
+	loop_set_events(c->loop, &c->io, events);
 }
 
-static int connected(struct ws_conn *c)
+static int ws_conn_check_connect(struct ws_conn *c)
 {
-	int r = c->state == CONNECT ? fd_connected(c->transport.fd) : 0;
+	int r = c->state == CONNECT ? fd_connect_result(c->transport.fd) : 0;
 
 	if (!r && c->state == CONNECT) {
 		c->silent_ms = 0;
-		enter(c, ASK);
+		ws_conn_set_state(c, ASK);
 	}
 	return r;
 }
 
-static void take_early(struct ws_conn *c)
+static void ws_conn_feed_early(struct ws_conn *c)
 {
 	struct buf early = c->early;
 
 	if (!early.n)
 		return;
 	buf_init(&c->early, 0);
-	take(c, early.p, early.n);
+	ws_conn_feed(c, early.p, early.n);
 	buf_free(&early);
 }
 
 /* Calls room while it is due, at most TURNS times; results as of flush. */
-static int offer_room(struct ws_conn *c, int r)
+static int ws_conn_notify_writable(struct ws_conn *c, int r)
 {
-	for (int i = 0; i < TURNS && r == 0 && c->owes_room && c->state == OPEN; i++) {
-		c->owes_room = false;
-		if (c->conf.ops->room)
-			c->conf.ops->room(c->conf.arg);
+	for (int i = 0; i < TURNS && r == 0 && c->writable_due && c->state == OPEN; i++) {
+		c->writable_due = false;
+		if (c->conf.ops->writable)
+			c->conf.ops->writable(c->conf.arg);
 		if (c->state != GONE)
-			r = flush(c);
+			r = ws_conn_flush(c);
 	}
 	return r;
 }
 
-static void go_on(struct ws_conn *c)
+static void ws_conn_run(struct ws_conn *c)
 {
-	int r = flush(c), end = 0;
+	int r = ws_conn_flush(c), end = 0;
 
-	if (r >= 0 && listens(c)) {
-		take_early(c);
+	if (r >= 0 && ws_conn_can_read(c)) {
+		ws_conn_feed_early(c);
 		if (c->state != GONE)
-			end = receive(c);
+			end = ws_conn_receive(c);
 	}
 	if (c->state != GONE && r >= 0)
-		r = offer_room(c, flush(c));
+		r = ws_conn_notify_writable(c, ws_conn_flush(c));
 	if (c->state == GONE)
 		return;
 	if (c->out.err)
-		drop(c, WS_LOST, "more was to be sent than may be queued");
+		ws_conn_drop(c, WS_LOST, "more was to be sent than may be queued");
 	else if (r == ERR_TLS || end == ERR_TLS)
-		drop(c, WS_LOST, transport_tls_error(&c->transport));
+		ws_conn_drop(c, WS_LOST, transport_tls_error(&c->transport));
 	else if (r < 0 || end < 0)
-		drop(c, WS_LOST, "the connection was lost");
+		ws_conn_drop(c, WS_LOST, "the connection was lost");
 	else
-		settle(c, r > 0 || c->owes_room);
+		ws_conn_update_events(c, r > 0 || c->writable_due);
 }
 
-static void on_event(struct io *io, uint32_t events)
+static void ws_conn_event(struct io *io, uint32_t events)
 {
 	struct ws_conn *c = container_of(io, struct ws_conn, io);
-	int r = connected(c);
+	int r = ws_conn_check_connect(c);
 
 	if (r)
-		drop(c, WS_LOST, err_text(r));
+		ws_conn_drop(c, WS_LOST, err_text(r));
 	/* The connection is not read now, so a read would not detect the error. */
-	else if ((events & (EPOLLERR | EPOLLHUP)) && !listens(c))
-		drop(c, WS_LOST, "the connection was lost");
+	else if ((events & (EPOLLERR | EPOLLHUP)) && !ws_conn_can_read(c))
+		ws_conn_drop(c, WS_LOST, "the connection was lost");
 	else
-		go_on(c);
+		ws_conn_run(c);
 }
 
-static void on_time(struct timer *t)
+static void ws_conn_on_timer(struct timer *t)
 {
 	struct ws_conn *c = container_of(t, struct ws_conn, timer);
 
 	if (c->state == CONNECT || c->state == ASK) {
-		drop(c, WS_LOST, "the server does not answer");
+		ws_conn_drop(c, WS_LOST, "the server does not answer");
 		return;
 	}
 	if (c->state != OPEN) {
-		drop(c, WS_LOST, "the peer does not close");
+		ws_conn_drop(c, WS_LOST, "the peer does not close");
 		return;
 	}
 	c->silent_ms += c->conf.beat_ms;
 	if (c->silent_ms > c->conf.dead_ms) {
-		drop(c, WS_LOST, "the peer is silent");
+		ws_conn_drop(c, WS_LOST, "the peer is silent");
 		return;
 	}
-	put_frame(c, WS_PING, STR(""), STR(""));
+	ws_conn_put_frame(c, WS_PING, STR(""), STR(""));
 	if (c->conf.ops->beat)
 		c->conf.ops->beat(c->conf.arg);
 	if (c->state == GONE)
 		return;
-	if (timer_set(c->loop, &c->timer, c->conf.beat_ms, on_time) < 0)
+	if (timer_set(c->loop, &c->timer, c->conf.beat_ms, ws_conn_on_timer) < 0)
 		c->out.err = -ENOMEM;
-	wake(c);
+	ws_conn_wake(c);
 }
 
 /* --- Start ---------------------------------------------------------------------- */
 
-static unsigned pick(unsigned given, unsigned otherwise)
+static unsigned ws_conn_choose(unsigned given, unsigned otherwise)
 {
 	return given ? given : otherwise;
 }
@@ -510,10 +512,10 @@ static struct ws_conn *ws_conn_new(
 	c->conf.message_max =
 		conf->message_max ? conf->message_max : (size_t)WS_MESSAGE_MAX;
 	c->conf.queue_max = conf->queue_max ? conf->queue_max : (size_t)WS_QUEUE_MAX;
-	c->conf.beat_ms = pick(conf->beat_ms, WS_BEAT_MS);
-	c->conf.dead_ms = pick(conf->dead_ms, WS_DEAD_MS);
-	c->conf.open_ms = pick(conf->open_ms, WS_OPEN_MS);
-	c->conf.close_ms = pick(conf->close_ms, WS_CLOSE_MS);
+	c->conf.beat_ms = ws_conn_choose(conf->beat_ms, WS_BEAT_MS);
+	c->conf.dead_ms = ws_conn_choose(conf->dead_ms, WS_DEAD_MS);
+	c->conf.open_ms = ws_conn_choose(conf->open_ms, WS_OPEN_MS);
+	c->conf.close_ms = ws_conn_choose(conf->close_ms, WS_CLOSE_MS);
 	c->masks = !server;
 	c->io.fd = -1;
 	c->transport = *t;
@@ -524,16 +526,16 @@ static struct ws_conn *ws_conn_new(
 }
 
 /* Starts to watch the socket. On failure c and its transport are freed. */
-static int start(struct ws_conn *c, unsigned ms)
+static int ws_conn_start(struct ws_conn *c, unsigned ms)
 {
-	int r = timer_set(c->loop, &c->timer, ms, on_time);
+	int r = timer_set(c->loop, &c->timer, ms, ws_conn_on_timer);
 
 	if (!r)
-		r = loop_add(c->loop, &c->io, c->transport.fd, EPOLLOUT, on_event);
+		r = loop_add(c->loop, &c->io, c->transport.fd, EPOLLOUT, ws_conn_event);
 	if (!r && c->out.err)
 		r = c->out.err;
 	if (r)
-		bury(c);
+		ws_conn_destroy(c);
 	return r;
 }
 
@@ -545,7 +547,6 @@ int ws_conn_accept(struct loop *l, struct request *rq, const struct ws_conf *con
 	struct transport t;
 	struct ws_conn *c;
 	struct str key;
-	int r;
 
 	fault = ws_hand_check(rq, &key);
 	if (fault) {
@@ -553,7 +554,7 @@ int ws_conn_accept(struct loop *l, struct request *rq, const struct ws_conf *con
 			request_add_field(rq, STR("upgrade"), STR("websocket"));
 			request_add_field(rq, STR("sec-websocket-version"), STR("13"));
 		}
-		request_fail(rq, fault->status, str_c(fault->words));
+		request_fail(rq, fault->status, str_c(fault->text));
 		return 1;
 	}
 	c = ws_conn_new(l, &(struct transport){0}, conf, true);
@@ -571,14 +572,13 @@ int ws_conn_accept(struct loop *l, struct request *rq, const struct ws_conf *con
 	c->out.max = c->conf.queue_max;
 	if (c->early.err)
 		c->out.err = c->early.err;
-	r = start(c, c->conf.beat_ms);
-	if (r)
+	if (ws_conn_start(c, c->conf.beat_ms))
 		return 1;
 	*out = c;
 	return 0;
 }
 
-int ws_conn_dial(struct loop *l, struct transport *t, const struct ws_hand_ask *ask,
+int ws_conn_dial(struct loop *l, struct transport *t, const struct ws_hand_params *ask,
 	const struct ws_conf *conf, struct ws_conn **out)
 {
 	struct ws_conn *c = ws_conn_new(l, t, conf, false);
@@ -590,9 +590,9 @@ int ws_conn_dial(struct loop *l, struct transport *t, const struct ws_hand_ask *
 	}
 	r = ws_hand_request(&c->out, ask, c->key);
 	if (r)
-		bury(c);
+		ws_conn_destroy(c);
 	else
-		r = start(c, c->conf.open_ms);
+		r = ws_conn_start(c, c->conf.open_ms);
 	if (!r)
 		*out = c;
 	return r;

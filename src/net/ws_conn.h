@@ -24,7 +24,7 @@ struct ws_ops {
 	/* A whole message, borrowed. The callback may delete the connection. */
 	void (*message)(void *arg, enum ws_op op, struct str data);
 	/* All queued bytes have been sent. May be NULL. */
-	void (*room)(void *arg);
+	void (*writable)(void *arg);
 	/* beat_ms have passed; a ping is sent, too. May be NULL. */
 	void (*beat)(void *arg);
 	/*
@@ -62,7 +62,7 @@ int ws_conn_accept(struct loop *l, struct request *rq, const struct ws_conf *con
  * Makes a client's connection of a transport whose socket is connected, or is connecting.
  * The connection owns the transport from now on, also on failure. -errno.
  */
-int ws_conn_dial(struct loop *l, struct transport *t, const struct ws_hand_ask *ask,
+int ws_conn_dial(struct loop *l, struct transport *t, const struct ws_hand_params *ask,
 	const struct ws_conf *conf, struct ws_conn **out) MUST_USE;
 
 /* Ends the connection at once; ended is not called. c may be NULL. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* Whether a comma-separated list holds the token. any_case: case does not matter. */
-static bool lists(struct str list, struct str token, bool any_case)
+static bool ws_hand_list_has(struct str list, struct str token, bool any_case)
 {
 	while (list.n) {
 		struct str one = str_trim(str_cut(&list, ','), " \t");
@@ -20,11 +20,12 @@ static bool lists(struct str list, struct str token, bool any_case)
 	return false;
 }
 
-bool ws_hand_field_lists(const struct request *rq, struct str name, struct str token)
+bool ws_hand_field_has(const struct request *rq, struct str name, struct str token)
 {
 	struct str list;
 
-	return request_header(rq, name, &list) == 0 && lists(list, token, true);
+	return request_header(rq, name, &list) == 0 &&
+		ws_hand_list_has(list, token, true);
 }
 
 const struct http_fault *ws_hand_check(const struct request *rq, struct str *key)
@@ -37,10 +38,10 @@ const struct http_fault *ws_hand_check(const struct request *rq, struct str *key
 		426, "Of WebSocket only version 13 is spoken here."};
 	struct str v;
 
-	if (!ws_hand_field_lists(rq, STR("upgrade"), STR("websocket")))
+	if (!ws_hand_field_has(rq, STR("upgrade"), STR("websocket")))
 		return &none;
-	if (!str_eq(rq->method, STR("GET")) || request_is_old(rq) ||
-		!ws_hand_field_lists(rq, STR("connection"), STR("upgrade")))
+	if (!str_eq(rq->method, STR("GET")) || request_is_http10(rq) ||
+		!ws_hand_field_has(rq, STR("connection"), STR("upgrade")))
 		return &wrong;
 	if (request_header(rq, STR("sec-websocket-version"), &v) || !str_eq(v, STR("13")))
 		return &version;
@@ -50,15 +51,15 @@ const struct http_fault *ws_hand_check(const struct request *rq, struct str *key
 	return NULL;
 }
 
-bool ws_hand_offers(const struct request *rq, struct str protocol)
+bool ws_hand_has_offer(const struct request *rq, struct str protocol)
 {
 	struct str list;
 
 	return request_header(rq, STR("sec-websocket-protocol"), &list) == 0 &&
-		lists(list, protocol, false);
+		ws_hand_list_has(list, protocol, false);
 }
 
-bool ws_hand_offered(const struct request *rq, struct str prefix, struct str *rest)
+bool ws_hand_find_offer(const struct request *rq, struct str prefix, struct str *rest)
 {
 	struct str list, one;
 
@@ -80,14 +81,14 @@ void ws_hand_answer(struct buf *out, struct str key, struct str protocol)
 	resp_field(out, STR("upgrade"), STR("websocket"));
 	resp_field(out, STR("connection"), STR("Upgrade"));
 	buf_puts(out, "sec-websocket-accept: ");
-	ws_accept(out, key);
+	ws_write_accept(out, key);
 	buf_puts(out, "\r\n");
 	if (protocol.n)
 		resp_field(out, STR("sec-websocket-protocol"), protocol);
 	resp_end(out);
 }
 
-static int make_key(char key[WS_KEY_LEN])
+static int ws_hand_make_key(char key[WS_KEY_LEN])
 {
 	struct buf coded = BUF_INIT(WS_KEY_LEN);
 	uint8_t bytes[16];
@@ -105,7 +106,7 @@ static int make_key(char key[WS_KEY_LEN])
 
 int ws_hand_fields(char *out, size_t n, char key[WS_KEY_LEN])
 {
-	int r = make_key(key), put;
+	int r = ws_hand_make_key(key), put;
 
 	if (r)
 		return r;
@@ -116,7 +117,8 @@ int ws_hand_fields(char *out, size_t n, char key[WS_KEY_LEN])
 	return put < 0 || (size_t)put >= n ? ERR_LIMIT : 0;
 }
 
-int ws_hand_request(struct buf *out, const struct ws_hand_ask *ask, char key[WS_KEY_LEN])
+int ws_hand_request(
+	struct buf *out, const struct ws_hand_params *ask, char key[WS_KEY_LEN])
 {
 	const struct request_line line = {
 		.method = "GET", .target = ask->target, .host = ask->host};
@@ -127,12 +129,12 @@ int ws_hand_request(struct buf *out, const struct ws_hand_ask *ask, char key[WS_
 		return r;
 	request_head_begin(out, &line);
 	buf_puts(out, fields);
-	request_head_fields(out, ask->fields);
+	request_head_put_fields(out, ask->fields);
 	buf_puts(out, "\r\n");
 	return out->err;
 }
 
-const char *ws_hand_agrees(
+const char *ws_hand_check_answer(
 	const struct http_response *r, const char *p, const char key[WS_KEY_LEN])
 {
 	struct buf want = BUF_INIT(64);
@@ -147,14 +149,14 @@ const char *ws_hand_agrees(
 	if (http_field_find(&r->head, p, STR("upgrade"), &v) ||
 		!str_eq_nocase(v, STR("websocket")) ||
 		http_field_find(&r->head, p, STR("connection"), &v) ||
-		!lists(v, STR("upgrade"), true))
+		!ws_hand_list_has(v, STR("upgrade"), true))
 		return "the server does not upgrade the connection";
 	/* The client has not offered any. */
 	if (http_field_find(&r->head, p, STR("sec-websocket-extensions"), &v) != 1)
 		return "the server wants an extension";
 	if (http_field_find(&r->head, p, STR("sec-websocket-accept"), &v))
 		return "the server does not show that it knows WebSocket";
-	ws_accept(&want, str_make(key, WS_KEY_LEN));
+	ws_write_accept(&want, str_make(key, WS_KEY_LEN));
 	same = !want.err && str_eq(v, buf_view(&want));
 	buf_free(&want);
 	return same ? NULL : "the server answers another key";

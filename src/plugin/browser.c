@@ -29,64 +29,66 @@ enum {
  */
 static char driver[FILE_PATH_MAX];
 
-static bool is_visit(const struct act *a)
+static bool browser_is_browse(const struct act *a)
 {
 	return !strcmp(a->action->name, "browse");
 }
 
 /* Reads the argument that the action requires. */
-static int asked(struct act *a, struct str *what)
+static int browser_read_arg(struct act *a, struct str *what)
 {
-	return arg_str(
-		a, is_visit(a) ? "url" : "browser_actions", str_make(NULL, 0), what);
+	return act_arg_str(a, browser_is_browse(a) ? "url" : "browser_actions",
+		str_make(NULL, 0), what);
 }
 
 /* The error text of the wire contract. why is empty if no start was tried. */
-static void no_browser(struct act *a, const char *why)
+static void browser_answer_missing(struct act *a, const char *why)
 {
 	observe_errorf(a, "Browser functionality is not supported or disabled.%s%s",
 		*why ? " " : "", why);
 }
 
-static void fail(struct act *a, enum external_failure how, const char *words)
+static void browser_fail_action(
+	struct act *a, enum external_failure how, const char *words)
 {
 	struct str what = STR(""), said = str_c(words);
 
-	if (how == EXTERNAL_NOT_THERE || how == EXTERNAL_FAILED) {
+	if (how == EXTERNAL_MISSING || how == EXTERNAL_FAILED) {
 		bool tell = how == EXTERNAL_FAILED || plugins_program_find(driver) < 0;
 
-		no_browser(a, tell ? words : "");
+		browser_answer_missing(a, tell ? words : "");
 		return;
 	}
 	/* If the argument cannot be read again, the answer omits it. */
-	if (asked(a, &what))
+	if (browser_read_arg(a, &what))
 		what = STR("");
-	if (how == EXTERNAL_LATE)
+	if (how == EXTERNAL_TIMED_OUT)
 		said = STR("Browser environment took too long to respond.");
-	answer_failure(is_visit(a), what, said, a->out);
+	browse_answer_put_failure(browser_is_browse(a), what, said, a->out);
 }
 
-static int run(struct act *a)
+static int browser_run_action(struct act *a)
 {
-	struct plug *p =
-		a->box->plugs ? plugs_find(a->box->plugs, &plugin_browser) : NULL;
+	struct plugin_instance *p =
+		a->box->plugs ? plugin_set_find(a->box->plugs, &plugin_browser) : NULL;
 	struct str what;
 
-	if (asked(a, &what)) {
+	if (browser_read_arg(a, &what)) {
 		observe_errorf(a, "The %s action needs the argument \"%s\", a string.",
-			a->action->name, is_visit(a) ? "url" : "browser_actions");
+			a->action->name,
+			browser_is_browse(a) ? "url" : "browser_actions");
 		return ACT_DONE;
 	}
-	if (!p || !p->own) {
-		no_browser(a, "");
+	if (!p || !p->data) {
+		browser_answer_missing(a, "");
 		return ACT_DONE;
 	}
 	p->quiet = false;
-	return external_own_run(p, a);
+	return external_builtin_run(p, a);
 }
 
 /* Logs the searched places, in lines that the log does not truncate. */
-static void log_places(struct str places)
+static void browser_log_places(struct str places)
 {
 	char line[LINE + 1];
 	size_t n = 0;
@@ -114,7 +116,7 @@ static bool browser_find_driver(struct buf *why)
 }
 
 /* Logs the searched places only if a call waits for the browser. */
-static bool look(const struct box *box, bool again, struct buf *why)
+static bool browser_check_needs(const struct box *box, bool again, struct buf *why)
 {
 	struct buf places = BUF_INIT(PLACES_MAX);
 	const char **found;
@@ -134,7 +136,7 @@ static bool look(const struct box *box, bool again, struct buf *why)
 			"no browser was found: install Chromium, name one in OD_BROWSER, "
 			"or start the sandbox with --plugin browser");
 	if (again && !r && !*found)
-		log_places(buf_view(&places));
+		browser_log_places(buf_view(&places));
 	arena_reset(&a);
 	buf_free(&places);
 	return why->n == 0;
@@ -142,7 +144,7 @@ static bool look(const struct box *box, bool again, struct buf *why)
 
 /* --- The folder for downloads ------------------------------------------------------ */
 
-static int downloads_work(void *arg, int in, int out)
+static int browser_mkdir_downloads(void *arg, int in, int out)
 {
 	const char *path = arg;
 
@@ -151,7 +153,7 @@ static int downloads_work(void *arg, int in, int out)
 	return mkdir(path, 0777) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-static void downloads_done(struct job *j)
+static void browser_on_downloads_done(struct job *j)
 {
 	job_free(j);
 }
@@ -160,28 +162,32 @@ static void downloads_done(struct job *j)
  * A backend expects the folder from the start of the sandbox. The browser may start
  * later, so this plugin creates the folder.
  */
-static void make_downloads(const struct box *box)
+static void browser_start_downloads(const struct box *box)
 {
-	static const struct job_ops ops = {.done = downloads_done};
+	static const struct job_ops ops = {.done = browser_on_downloads_done};
 	static struct job job;
 	static char path[USER_PATH_MAX + sizeof("/.downloads")];
-	const struct job_conf conf = {
-		.ops = &ops, .user = box->user, .work = downloads_work, .arg = path};
+	const struct job_conf conf = {.ops = &ops,
+		.user = box->user,
+		.work = browser_mkdir_downloads,
+		.arg = path};
 
 	snprintf(path, sizeof(path), "%s/.downloads", box->shell_setup->cwd);
 	if (job_start(&job, box->loop, &conf) < 0)
 		log_warn("%s is not made: too much runs", path);
 }
 
-static int start(struct plug *p)
+static int browser_start_plugin(struct plugin_instance *p)
 {
 	static const char *const argv[] = {driver, "browser", NULL};
 	static char cdp[sizeof("OD_CDP=") + CDP_URL_MAX];
 	static const char *env[] = {NULL, NULL, NULL};
-	static const struct external_own lazily = {
-		argv, env, CALL_MS, true, look, fail, screen_ready, screen_said};
-	static const struct external_own at_once = {
-		argv, env, CALL_MS, false, look, fail, screen_ready, screen_said};
+	static const struct external_builtin lazily = {argv, env, CALL_MS, true,
+		browser_check_needs, browser_fail_action, screen_on_ready,
+		screen_on_frame};
+	static const struct external_builtin at_once = {argv, env, CALL_MS, false,
+		browser_check_needs, browser_fail_action, screen_on_ready,
+		screen_on_frame};
 	const struct config *c = p->box->config;
 	size_t n = 0;
 	int r;
@@ -197,9 +203,10 @@ static int start(struct plug *p)
 		log_warn("--browsergym-eval-env %s: not supported, it needs packages of "
 			 "Python; the browser is an ordinary one",
 			c->eval_env);
-	r = external_own_start(p, c->browser == CONFIG_BROWSER_ON ? &at_once : &lazily);
-	if (!r && c->drop_in && p->state == PLUG_READY && !p->box->again)
-		make_downloads(p->box);
+	r = external_builtin_start(
+		p, c->browser == CONFIG_BROWSER_ON ? &at_once : &lazily);
+	if (!r && c->drop_in && p->state == PLUGIN_STATE_READY && !p->box->after_crash)
+		browser_start_downloads(p->box);
 	return r;
 }
 
@@ -223,25 +230,26 @@ static const struct arg act_args[] = {
 static const struct action browse = {
 	.name = "browse",
 	.args = visit_args,
-	.start = run,
+	.start = browser_run_action,
 	.abandon = external_abandon,
 };
 
 static const struct action browse_interactive = {
 	.name = "browse_interactive",
 	.args = act_args,
-	.start = run,
+	.start = browser_run_action,
 	.abandon = external_abandon,
 };
 
-static void stop(struct plug *p)
+static void browser_stop_plugin(struct plugin_instance *p)
 {
 	screen_drain(p);
-	external_own_stop(p);
+	external_builtin_stop(p);
 }
 
-static const struct plug_route routes[] = {
-	{"GET", "/v1/browser/screen", screen_handle, screen_gone, screen_room},
+static const struct plugin_endpoint routes[] = {
+	{"GET", "/v1/browser/screen", screen_handle, screen_on_disconnect,
+		screen_on_writable},
 	{0},
 };
 
@@ -249,10 +257,10 @@ static const struct action *const actions_of[] = {&browse, &browse_interactive, 
 
 const struct plugin plugin_browser = {
 	.name = "browser",
-	.start = start,
+	.start = browser_start_plugin,
 	.drain = screen_drain,
-	.stop = stop,
-	.info = external_info,
+	.stop = browser_stop_plugin,
+	.info = external_write_info,
 	.actions = actions_of,
 	.routes = routes,
 };

@@ -34,32 +34,32 @@ struct cell_run {
 	int status; /* in CELL_DIED: the exit status of the kernel */
 };
 
-static struct loop *loop_of(const struct cells *c)
+static struct loop *cells_loop(const struct cells *c)
 {
 	return c->box->loop;
 }
 
 /* The working directory of the first session's shell, else the sandbox's. */
-static struct str dir_of(const struct cells *c)
+static struct str cells_cwd(const struct cells *c)
 {
 	const struct box *box = c->box;
 	struct str cwd = box->session ? session_cwd(box->session) : STR("");
 
-	return cwd.n ? cwd : box_cwd(box);
+	return cwd.n ? cwd : act_box_cwd(box);
 }
 
 /* --- Answers ---------------------------------------------------------------- */
 
 /* images may be NULL. */
-static void observe(struct cells *c, struct cell_run *r, struct buf *content,
-	const struct cell *images)
+static void cells_write_observation(struct cells *c, struct cell_run *r,
+	struct buf *content, const struct cell *images)
 {
 	struct act *a = r->act;
-	struct str cwd = dir_of(c);
+	struct str cwd = cells_cwd(c);
 	struct jw w;
 
 	content->n = cell_rstrip(buf_view(content)).n;
-	if (arg_bool(a, "include_extra", true))
+	if (act_arg_bool(a, "include_extra", true))
 		buf_fmt(content,
 			"\n[Jupyter current working directory: %.*s]"
 			"\n[Jupyter Python interpreter: %s]",
@@ -79,49 +79,50 @@ static void observe(struct cells *c, struct cell_run *r, struct buf *content,
 	jw_end(&w);
 }
 
-static void answer(struct cells *c, struct cell_run *r, struct buf *content,
+static void cells_answer(struct cells *c, struct cell_run *r, struct buf *content,
 	const struct cell *images)
 {
 	struct act *a = r->act;
 
-	timer_cancel(loop_of(c), &r->timer);
-	observe(c, r, content, images);
+	timer_cancel(cells_loop(c), &r->timer);
+	cells_write_observation(c, r, content, images);
 	a->state = NULL;
 	a->done(a);
 }
 
-static void answer_words(struct cells *c, struct cell_run *r, const char *words)
+static void cells_answer_text(struct cells *c, struct cell_run *r, const char *words)
 {
 	struct buf content = BUF_INIT(OBSERVATION_MAX);
 
 	buf_puts(&content, words);
-	answer(c, r, &content, NULL);
+	cells_answer(c, r, &content, NULL);
 	buf_free(&content);
 }
 
 /* Answers with the output of the cell. */
-static void answer_with(struct cells *c, struct cell_run *r, const struct cell *cell)
+static void cells_answer_content(
+	struct cells *c, struct cell_run *r, const struct cell *cell)
 {
 	struct buf content = BUF_INIT(OBSERVATION_MAX);
 
-	if (cell_content(cell, &content) < 0) {
+	if (cell_write_content(cell, &content) < 0) {
 		buf_reset(&content);
 		buf_puts(&content, "[The output was lost: the server is out of memory.]");
 	}
-	answer(c, r, &content, cell);
+	cells_answer(c, r, &content, cell);
 	buf_free(&content);
 }
 
-static void answer_cell(struct cells *c, struct cell_run *r)
+static void cells_answer_output(struct cells *c, struct cell_run *r)
 {
-	answer_with(c, r, &c->runner->cell);
+	cells_answer_content(c, r, &c->runner->cell);
 }
 
 /* --- The queue ------------------------------------------------------------- */
 
-static void unlink_run(struct cells *c, struct cell_run *r)
+static void cells_unlink_run(struct cells *c, struct cell_run *r)
 {
-	struct cell_run **at = &c->line;
+	struct cell_run **at = &c->queue;
 
 	if (r == c->current) {
 		c->current = NULL;
@@ -130,110 +131,111 @@ static void unlink_run(struct cells *c, struct cell_run *r)
 	while (*at != r)
 		at = &(*at)->next;
 	*at = r->next;
-	c->line_n--;
+	c->queue_n--;
 }
 
-static void look_at_asker(struct timer *t);
+static void cells_check_client(struct timer *t);
 
 /* A cell without a limit delays all others, so it runs only while its client is there. */
-static void watch_asker(struct cells *c)
+static void cells_watch_client(struct cells *c)
 {
 	struct cell_run *r = c->current;
 
-	if (r->timer.slot || (!r->act->left && !r->act->alone))
+	if (r->timer.slot || (!r->act->is_disconnected && !r->act->is_detached))
 		return;
-	if (timer_set(loop_of(c), &c->limit, CELL_LOOK_MS, look_at_asker) < 0)
+	if (timer_set(cells_loop(c), &c->limit, CELL_LOOK_MS, cells_check_client) < 0)
 		log_warn("jupyter: a cell without a limit is not watched");
 }
 
 /* A client whose answer is kept may disconnect, unless other cells wait. */
-static bool has_left(const struct cells *c, const struct act *a)
+static bool cells_is_abandoned(const struct cells *c, const struct act *a)
 {
-	return (a->left && a->left(a)) || (c->line && a->alone && a->alone(a));
+	return (a->is_disconnected && a->is_disconnected(a)) ||
+		(c->queue && a->is_detached && a->is_detached(a));
 }
 
-static void look_at_asker(struct timer *t)
+static void cells_check_client(struct timer *t)
 {
 	struct cells *c = container_of(t, struct cells, limit);
 	struct cell_run *r = c->current;
 
 	if (!r || r->state != CELL_RUNS)
 		return;
-	if (!has_left(c, r->act)) {
-		watch_asker(c);
+	if (!cells_is_abandoned(c, r->act)) {
+		cells_watch_client(c);
 		return;
 	}
-	unlink_run(c, r);
+	cells_unlink_run(c, r);
 	c->runner->kind->interrupt(c->runner);
-	answer_words(c, r, "[The cell was interrupted: the client has left.]");
+	cells_answer_text(c, r, "[The cell was interrupted: the client has left.]");
 }
 
 /* Starts the next cell, if there is one and the kernel is idle. */
-static void pump(struct cells *c)
+static void cells_run_next(struct cells *c)
 {
-	while (!c->current && c->line && c->runner->state == RUNNER_IDLE) {
-		struct cell_run *r = c->line;
+	while (!c->current && c->queue && c->runner->state == RUNNER_IDLE) {
+		struct cell_run *r = c->queue;
 		int err;
 
-		timer_cancel(loop_of(c), &c->limit);
+		timer_cancel(cells_loop(c), &c->limit);
 		cell_reset(&c->runner->cell);
-		if (c->lost)
-			cell_text(&c->runner->cell,
+		if (c->vars_lost)
+			cell_put_text(&c->runner->cell,
 				STR("[Kernel was restarted; variables were lost.]\n"));
-		err = c->runner->kind->execute(c->runner, r->code, dir_of(c));
+		err = c->runner->kind->execute(c->runner, r->code, cells_cwd(c));
 		if (err == -EAGAIN)
 			return;
-		unlink_run(c, r);
+		cells_unlink_run(c, r);
 		if (err == 0) {
 			c->current = r;
 			r->state = CELL_RUNS;
-			c->lost = false;
-			watch_asker(c);
+			c->vars_lost = false;
+			cells_watch_client(c);
 			return;
 		}
-		answer_words(c, r, runner_no_memory);
+		cells_answer_text(c, r, runner_memory_error);
 	}
 }
 
 /* Runs the cells that wait while there is no kernel and none is being started. */
-static void pump_calls(struct cells *c)
+static void cells_run_calls(struct cells *c)
 {
 	char words[WORDS];
 
-	while (!c->current && c->line && c->runner->state == RUNNER_NONE) {
-		struct cell_run *r = c->line;
+	while (!c->current && c->queue && c->runner->state == RUNNER_NONE) {
+		struct cell_run *r = c->queue;
 
-		unlink_run(c, r);
+		cells_unlink_run(c, r);
 		c->current = r;
 		r->state = CELL_CALLS;
-		if (c->native && native_execute(c->native, r->code, dir_of(c)) == 0)
+		if (c->native && native_execute(c->native, r->code, cells_cwd(c)) == 0)
 			return;
 		c->current = NULL;
 		snprintf(
 			words, sizeof(words), "[The cell was not executed: %s.]", c->why);
-		answer_words(c, r, c->sorry ? c->sorry : words);
+		cells_answer_text(c, r, c->no_kernel_text ? c->no_kernel_text : words);
 	}
 }
 
-void cells_calls_done(void *arg)
+void cells_on_calls_done(void *arg)
 {
 	struct cells *c = arg;
 	struct cell_run *r = c->current;
 
 	c->current = NULL;
-	answer_with(c, r, native_cell(c->native));
-	pump(c);
-	pump_calls(c);
+	cells_answer_content(c, r, native_cell(c->native));
+	cells_run_next(c);
+	cells_run_calls(c);
 }
 
-static void time_over(struct timer *t)
+static void cells_on_timeout(struct timer *t)
 {
 	struct cell_run *r = container_of(t, struct cell_run, timer);
 	struct cells *c = r->cells;
 	char seconds[FLOAT_TEXT], words[WORDS];
 	const char *why = "";
 
-	float_text(r->act->timeout, seconds);
+	float_format(r->act->timeout, seconds);
 	if (r->state == CELL_WAITS)
 		why = c->runner->state == RUNNER_BUSY ||
 				c->runner->state == RUNNER_STOPPING
@@ -241,19 +243,19 @@ static void time_over(struct timer *t)
 			: "\n[The cell was not started: the kernel was not ready.]";
 	snprintf(words, sizeof(words), "[Execution timed out (%s seconds).]%s", seconds,
 		why);
-	unlink_run(c, r);
+	cells_unlink_run(c, r);
 	if (r->state == CELL_RUNS)
 		c->runner->kind->interrupt(c->runner);
 	if (r->state == CELL_CALLS)
 		native_stop(c->native);
-	answer_words(c, r, words);
-	pump(c);
-	pump_calls(c);
+	cells_answer_text(c, r, words);
+	cells_run_next(c);
+	cells_run_calls(c);
 }
 
 /* --- Events of the kernel --------------------------------------------------- */
 
-static void put_death(struct buf *words, int status)
+static void cells_put_death(struct buf *words, int status)
 {
 	if (WIFSIGNALED(status))
 		buf_fmt(words, "[Kernel died (signal %d).", WTERMSIG(status));
@@ -264,7 +266,7 @@ static void put_death(struct buf *words, int status)
 /*
  * why: NULL, or why there is no kernel now. The output of the cell is kept in the answer.
  */
-static void answer_death(struct cells *c, const char *why)
+static void cells_answer_death(struct cells *c, const char *why)
 {
 	struct cell_run *r = c->current;
 	struct cell *cell = &c->runner->cell;
@@ -273,72 +275,72 @@ static void answer_death(struct cells *c, const char *why)
 
 	if (before.n && before.p[before.n - 1] != '\n')
 		buf_putc(&words, '\n');
-	put_death(&words, r->status);
+	cells_put_death(&words, r->status);
 	if (why)
 		buf_fmt(&words, " It could not be restarted: %s.]", why);
 	else
 		buf_puts(&words, " It was restarted; all variables were lost.]");
-	cell_text(cell, buf_view(&words));
+	cell_put_text(cell, buf_view(&words));
 	buf_free(&words);
 	c->current = NULL;
-	c->lost = false;
-	answer_cell(c, r);
+	c->vars_lost = false;
+	cells_answer_output(c, r);
 }
 
-static void on_idle(void *arg)
+static void cells_on_idle(void *arg)
 {
 	struct cells *c = arg;
 
 	c->why[0] = '\0';
 	if (c->plug)
-		plug_ready(c->plug);
+		plugin_mark_ready(c->plug);
 	if (c->current && c->current->state == CELL_DIED)
-		answer_death(c, NULL);
-	pump(c);
+		cells_answer_death(c, NULL);
+	cells_run_next(c);
 }
 
-static void on_done(void *arg)
+static void cells_on_done(void *arg)
 {
 	struct cells *c = arg;
 	struct cell_run *r = c->current;
 
-	timer_cancel(loop_of(c), &c->limit);
+	timer_cancel(cells_loop(c), &c->limit);
 	c->current = NULL;
 	c->done_n++;
 	rich_move(&c->rich, &c->runner->cell.rich);
 	if (r)
-		answer_cell(c, r);
+		cells_answer_output(c, r);
 }
 
-static void on_died(void *arg, int status, bool busy)
+static void cells_on_died(void *arg, int status, bool busy)
 {
 	struct cells *c = arg;
 
-	timer_cancel(loop_of(c), &c->limit);
-	c->lost = true;
+	timer_cancel(cells_loop(c), &c->limit);
+	c->vars_lost = true;
 	if (!busy || !c->current)
 		return;
 	c->current->state = CELL_DIED;
 	c->current->status = status;
 }
 
-static void on_none(void *arg, const char *why)
+static void cells_on_none(void *arg, const char *why)
 {
 	struct cells *c = arg;
 
 	snprintf(c->why, sizeof(c->why), "%s", why);
 	if (c->plug)
-		plug_unavailable(c->plug, why);
+		plugin_mark_unavailable(c->plug, why);
 	if (c->current && c->current->state != CELL_CALLS)
-		answer_death(c, why);
-	pump_calls(c);
+		cells_answer_death(c, why);
+	cells_run_calls(c);
 }
 
 const struct runner_ops cells_ops = {
-	.idle = on_idle,
-	.done = on_done,
-	.died = on_died,
-	.none = on_none,
+	.idle = cells_on_idle,
+	.done = cells_on_done,
+	.died = cells_on_died,
+	.none = cells_on_none,
 };
 
 /* --- Start and end ---------------------------------------------------------- */
@@ -346,36 +348,36 @@ const struct runner_ops cells_ops = {
 void cells_start(struct cells *c)
 {
 	if (c->runner->state == RUNNER_NONE)
-		c->runner->kind->start(c->runner, dir_of(c));
+		c->runner->kind->start(c->runner, cells_cwd(c));
 }
 
 int cells_run(struct cells *c, struct act *a, struct str code)
 {
 	struct cell_run *r = arena_alloc(a->arena, sizeof(*r));
-	struct cell_run **end = &c->line;
+	struct cell_run **end = &c->queue;
 	uint64_t ms = act_timeout_ms(a);
 
 	if (!r)
 		return -ENOMEM;
-	if (c->line_n >= CELLS_WAITING_MAX) {
+	if (c->queue_n >= CELLS_WAITING_MAX) {
 		observe_error(a, STR("Too many cells are waiting for this kernel."));
 		return ACT_DONE;
 	}
 	*r = (struct cell_run){.cells = c, .act = a, .code = code};
-	if (ms && timer_set(loop_of(c), &r->timer, ms, time_over) < 0)
+	if (ms && timer_set(cells_loop(c), &r->timer, ms, cells_on_timeout) < 0)
 		return -ENOMEM;
 	while (*end)
 		end = &(*end)->next;
 	*end = r;
-	c->line_n++;
+	c->queue_n++;
 	a->state = r;
 	/* A program that was missing may have been installed since the last start. */
 	cells_start(c);
-	pump(c);
+	cells_run_next(c);
 	return ACT_WAIT;
 }
 
-static void limit_over(struct timer *t)
+static void cells_on_limit(struct timer *t)
 {
 	struct cells *c = container_of(t, struct cells, limit);
 
@@ -396,21 +398,21 @@ void cells_abandon(struct act *a)
 	if (!r)
 		return;
 	c = r->cells;
-	now = loop_now(loop_of(c));
+	now = loop_now(cells_loop(c));
 	if (r->timer.slot && r->timer.at > now)
 		left = r->timer.at - now;
-	timer_cancel(loop_of(c), &r->timer);
-	unlink_run(c, r);
+	timer_cancel(cells_loop(c), &r->timer);
+	cells_unlink_run(c, r);
 	if (r->state == CELL_CALLS) {
 		native_stop(c->native);
-		pump(c);
-		pump_calls(c);
+		cells_run_next(c);
+		cells_run_calls(c);
 	}
 	if (r->state != CELL_RUNS)
 		return;
 	/* The timer would otherwise check the client of the next cell. */
-	timer_cancel(loop_of(c), &c->limit);
-	if (!left || timer_set(loop_of(c), &c->limit, left, limit_over) < 0)
+	timer_cancel(cells_loop(c), &c->limit);
+	if (!left || timer_set(cells_loop(c), &c->limit, left, cells_on_limit) < 0)
 		c->runner->kind->interrupt(c->runner);
 }
 
@@ -420,7 +422,7 @@ void cells_cancel(struct act *a)
 
 	if (!r)
 		return;
-	timer_cancel(loop_of(r->cells), &r->timer);
+	timer_cancel(cells_loop(r->cells), &r->timer);
 	cells_abandon(a);
 }
 
@@ -441,19 +443,19 @@ void cells_end(struct cells *c)
 
 	c->current = NULL;
 	if (r && r->state == CELL_CALLS) {
-		answer_words(c, r, "[The sandbox is stopping: the cell was ended.]");
+		cells_answer_text(c, r, "[The sandbox is stopping: the cell was ended.]");
 	} else if (r) {
-		cell_text(&c->runner->cell,
+		cell_put_text(&c->runner->cell,
 			STR("\n[The sandbox is stopping: the cell was ended.]"));
-		answer_cell(c, r);
+		cells_answer_output(c, r);
 	}
-	while (c->line) {
-		r = c->line;
-		unlink_run(c, r);
-		answer_words(
+	while (c->queue) {
+		r = c->queue;
+		cells_unlink_run(c, r);
+		cells_answer_text(
 			c, r, "[The sandbox is stopping: the cell was not executed.]");
 	}
-	timer_cancel(loop_of(c), &c->limit);
+	timer_cancel(cells_loop(c), &c->limit);
 	native_del(c->native);
 	c->runner->kind->del(c->runner);
 	rich_free(&c->rich);

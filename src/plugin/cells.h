@@ -7,7 +7,7 @@
 
 #include "kernel/native.h"
 #include "kernel/runner.h"
-#include "plugin/plug.h"
+#include "plugin/plugin.h"
 
 struct cell_run;
 
@@ -15,17 +15,18 @@ struct cells {
 	char name[KERNELSPEC_NAME_MAX + 1];
 	struct later later; /* frees the cells after the batch */
 	struct box *box;
-	struct plug *plug; /* the plugin whose state is this kernel's; or NULL */
+	struct plugin_instance
+		*plug; /* the plugin whose state is this kernel's; or NULL */
 	struct runner *runner;
-	struct native *native;    /* executes calls of skills without a kernel; or NULL */
-	const char *sorry;        /* answer without a kernel; NULL: why is used */
-	char why[PLUGIN_WHY_MAX]; /* why there is no kernel; or "" */
+	struct native *native; /* executes calls of skills without a kernel; or NULL */
+	const char *no_kernel_text; /* answer without a kernel; NULL: why is used */
+	char why[PLUGIN_WHY_MAX];   /* why there is no kernel; or "" */
 
 	struct cell_run *current;
-	struct cell_run *line;
-	size_t line_n;
+	struct cell_run *queue;
+	size_t queue_n;
 	struct timer limit; /* next check of the client, or limit of an abandoned cell */
-	bool lost;          /* variables were lost, and no answer has said so */
+	bool vars_lost;     /* variables were lost, and no answer has said so */
 
 	struct rich rich; /* of the last cell that ended by itself... */
 	uint64_t done_n;  /* ...and the number of that cell, from 1 on */
@@ -33,7 +34,7 @@ struct cells {
 
 /* For the code that creates the runner and the native; arg is the cells. */
 extern const struct runner_ops cells_ops;
-void cells_calls_done(void *arg);
+void cells_on_calls_done(void *arg);
 
 /* Starts the kernel if there is none. */
 void cells_start(struct cells *c);

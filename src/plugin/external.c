@@ -18,11 +18,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static void begin(struct external *e);
-static void restart(struct timer *t);
-static void late(struct timer *t);
+static void external_start_process(struct external *e);
+static void external_on_pause_end(struct timer *t);
+static void external_on_timeout(struct timer *t);
 
-static void enter(struct external *e, enum external_state to)
+static void external_enter(struct external *e, enum external_state to)
 {
 	enum {
 		OFF = 1 << EXTERNAL_OFF,
@@ -66,7 +66,8 @@ static void enter(struct external *e, enum external_state to)
 		ms = e->pause;
 	if (ms &&
 		timer_set(e->box->loop, &e->timer, ms,
-			to == EXTERNAL_PAUSED ? restart : late) < 0)
+			to == EXTERNAL_PAUSED ? external_on_pause_end
+					      : external_on_timeout) < 0)
 		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
 }
 
@@ -76,34 +77,34 @@ static void enter(struct external *e, enum external_state to)
  * Sets the pause before the next start. It grows with each end, and starts anew after the
  * process was ready for PLUGIN_STEADY_MS.
  */
-static void note_end(struct external *e)
+static void external_update_pause(struct external *e)
 {
 	if (e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PROBING)
 		return;
-	e->hopeless = e->state != EXTERNAL_READY;
+	e->failed_early = e->state != EXTERNAL_READY;
 	if (e->state == EXTERNAL_READY &&
 		loop_now(e->box->loop) - e->since >= PLUGIN_STEADY_MS)
 		e->pause = 0;
 	e->pause = backoff(e->pause, PLUGIN_PAUSE_MS, PLUGIN_PAUSE_MAX_MS);
 }
 
-void external_hang_up(struct external *e)
+void external_set_ending(struct external *e)
 {
-	note_end(e);
+	external_update_pause(e);
 	if (e->state != EXTERNAL_PROBING)
-		enter(e, EXTERNAL_ENDING);
+		external_enter(e, EXTERNAL_ENDING);
 }
 
 void external_kill(struct external *e, const char *why)
 {
-	if (!e->pid || e->trouble[0])
+	if (!e->pid || e->kill_reason[0])
 		return;
-	snprintf(e->trouble, sizeof(e->trouble), "%s", why);
-	external_hang_up(e);
+	snprintf(e->kill_reason, sizeof(e->kill_reason), "%s", why);
+	external_set_ending(e);
 	tree_kill_now(e->pid);
 }
 
-static void late(struct timer *t)
+static void external_on_timeout(struct timer *t)
 {
 	struct external *e = container_of(t, struct external, timer);
 	char words[PLUGIN_WHY_MAX];
@@ -121,9 +122,9 @@ static void late(struct timer *t)
 
 /* --- Check of a process that does not answer ---------------------------------------- */
 
-static void silent(struct timer *t)
+static void external_on_ping_timeout(struct timer *t)
 {
-	external_kill(container_of(t, struct external, doubt),
+	external_kill(container_of(t, struct external, ping_timer),
 		"it hangs: it has answered neither a call in time nor a ping");
 }
 
@@ -131,99 +132,100 @@ static void silent(struct timer *t)
  * A call may have a short time limit. The process is killed only after it had call_ms for
  * the call, and PLUGIN_PING_MS (at most call_ms) for the ping.
  */
-void external_doubt(struct external *e, uint64_t since)
+void external_send_ping(struct external *e, uint64_t since)
 {
 	uint64_t now = loop_now(e->box->loop), most = e->manifest.call_ms;
 	uint64_t end = since + most, ms = most < PLUGIN_PING_MS ? most : PLUGIN_PING_MS;
 
-	if (e->doubt.slot || (e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT))
+	if (e->ping_timer.slot ||
+		(e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT))
 		return;
 	if (end > now + ms)
 		ms = end - now;
-	external_tell(e, "ping", 0);
-	if (timer_set(e->box->loop, &e->doubt, ms, silent) < 0)
+	external_send_op(e, "ping", 0);
+	if (timer_set(e->box->loop, &e->ping_timer, ms, external_on_ping_timeout) < 0)
 		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
 }
 
-void external_heard(struct external *e)
+void external_cancel_ping(struct external *e)
 {
-	timer_cancel(e->box->loop, &e->doubt);
+	timer_cancel(e->box->loop, &e->ping_timer);
 }
 
 /* --- The reason of the end ---------------------------------------------------------- */
 
 /* Appends the reason of the end of a process. */
-static void put_end(struct external *e, int status, struct buf *why)
+static void external_put_end_reason(struct external *e, int status, struct buf *why)
 {
-	int err = spawn_outcome(&e->report);
+	int err = spawn_read_outcome(&e->report);
 
-	if (e->trouble[0])
-		buf_puts(why, e->trouble);
+	if (e->kill_reason[0])
+		buf_puts(why, e->kill_reason);
 	else if (err < 0 && err != -EAGAIN && err != -EINTR)
 		buf_fmt(why, "%s: %s", e->report.step, err_text(err));
 	else if (WIFSIGNALED(status))
 		buf_fmt(why, "it ended (signal %d)", WTERMSIG(status));
 	else
 		buf_fmt(why, "it ended (exit status %d)", WEXITSTATUS(status));
-	if (e->last[0] && (e->state == EXTERNAL_PROBING || e->hopeless))
+	if (e->last[0] && (e->state == EXTERNAL_PROBING || e->failed_early))
 		buf_fmt(why, ": %.150s", e->last);
 }
 
 /* The plugin cannot be started until the cause is removed. */
-static void lack(struct external *e, const char *why)
+static void external_set_lacking(struct external *e, const char *why)
 {
-	enter(e, EXTERNAL_LACKING);
-	plug_unavailable(e->plug, why);
-	external_fail(e, true, e->plug->why);
+	external_enter(e, EXTERNAL_LACKING);
+	plugin_mark_unavailable(e->plug, why);
+	external_fail_calls(e, true, e->plug->why);
 }
 
 /*
  * A built-in plugin that has reported itself unavailable: the next call checks its needs,
  * and starts it.
  */
-static bool gives_up(const struct external *e)
+static bool external_is_unavailable(const struct external *e)
 {
-	return e->own && e->plug->state == PLUG_UNAVAILABLE;
+	return e->builtin && e->plug->state == PLUGIN_STATE_UNAVAILABLE;
 }
 
-static void process_ended(struct external *e, const char *why)
+static void external_pause(struct external *e, const char *why)
 {
 	char words[PLUGIN_WHY_MAX * 2];
 
-	enter(e, EXTERNAL_PAUSED);
-	snprintf(e->ended, sizeof(e->ended), "%s", why);
+	external_enter(e, EXTERNAL_PAUSED);
+	snprintf(e->end_reason, sizeof(e->end_reason), "%s", why);
 	snprintf(words, sizeof(words), "%s; it is started again after %llu ms", why,
 		(unsigned long long)e->pause);
-	plug_unavailable(e->plug, words);
-	external_fail(e, e->hopeless, why);
+	plugin_mark_unavailable(e->plug, words);
+	external_fail_calls(e, e->failed_early, why);
 }
 
-static void child_ended(struct child *c, int status)
+static void external_on_exit(struct child *c, int status)
 {
 	struct external *e = container_of(c, struct external, child);
 	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
-	bool good = e->state == EXTERNAL_PROBING && status == 0 && !e->trouble[0];
+	bool good = e->state == EXTERNAL_PROBING && status == 0 && !e->kill_reason[0];
 
 	/* Processes that are left in its group have no peer any more. */
 	kill(-e->pid, SIGKILL);
 	external_drain(e);
-	note_end(e);
+	external_update_pause(e);
 	if (e->state == EXTERNAL_PROBING)
 		buf_puts(&why, "its probe failed: ");
-	put_end(e, status, &why);
+	external_put_end_reason(e, status, &why);
 	external_close(e);
-	external_heard(e);
+	external_cancel_ping(e);
 	e->pid = 0;
-	e->trouble[0] = '\0';
+	e->kill_reason[0] = '\0';
 	if (good) {
 		e->probed = true;
-		begin(e);
+		external_start_process(e);
 	} else if (e->state == EXTERNAL_PROBING) {
-		lack(e, buf_cstr(&why) ? why.p : "its probe failed");
-	} else if (gives_up(e)) {
-		lack(e, e->plug->why);
+		external_set_lacking(e, buf_cstr(&why) ? why.p : "its probe failed");
+	} else if (external_is_unavailable(e)) {
+		external_set_lacking(e, e->plug->why);
 	} else {
-		process_ended(e, buf_cstr(&why) ? why.p : "it ended");
+		external_pause(e, buf_cstr(&why) ? why.p : "it ended");
 	}
 	buf_free(&why);
 }
@@ -234,7 +236,8 @@ static void child_ended(struct child *c, int status)
  * Finds word: a path, relative to the folder, if it has a slash; else a program on the
  * PATH.
  */
-static bool find(const struct external *e, const char *word, char path[FILE_PATH_MAX])
+static bool external_find_program(
+	const struct external *e, const char *word, char path[FILE_PATH_MAX])
 {
 	struct stat st;
 
@@ -247,7 +250,7 @@ static bool find(const struct external *e, const char *word, char path[FILE_PATH
 	return which_find(word, env_value(e->env, "PATH"), path) == 0;
 }
 
-static int spawn_it(
+static int external_spawn(
 	struct external *e, const char *path, const char **argv, int out, int channel)
 {
 	struct spawn sp = {
@@ -259,7 +262,7 @@ static int spawn_it(
 		.tty = -1,
 		.fds = {-1, out, out},
 		.channel = channel,
-		.dies_with_us = true,
+		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = e->box->shell_setup->user,
 	};
@@ -268,17 +271,17 @@ static int spawn_it(
 
 	if (r == 0) {
 		e->pid = pid;
-		children_watch(&e->child, pid, child_ended);
+		children_watch(&e->child, pid, external_on_exit);
 	}
 	return r;
 }
 
 /* talks: the process has the channel. */
-static int launch(struct external *e, const char **argv, bool talks)
+static int external_launch(struct external *e, const char **argv, bool talks)
 {
 	int out[2] = {-1, -1}, pair[2] = {-1, -1};
 	char path[FILE_PATH_MAX];
-	int r = find(e, argv[0], path) ? fd_pipe(out) : -ENOENT;
+	int r = external_find_program(e, argv[0], path) ? fd_pipe(out) : -ENOENT;
 
 	if (r == 0 && talks)
 		r = fd_socketpair(SOCK_STREAM, pair);
@@ -288,14 +291,15 @@ static int launch(struct external *e, const char **argv, bool talks)
 	if (r == 0) {
 		out[0] = -1;
 		e->last[0] = '\0';
-		lines_init(&e->lines, (e->own ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) - 1);
+		lines_init(
+			&e->lines, (e->builtin ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) - 1);
 		if (talks)
 			r = loop_add(e->box->loop, &e->channel, pair[0], EPOLLIN,
 				external_channel_ready);
 	}
 	if (r == 0) {
 		pair[0] = -1;
-		r = spawn_it(e, path, argv, out[1], talks ? pair[1] : 0);
+		r = external_spawn(e, path, argv, out[1], talks ? pair[1] : 0);
 	}
 	for (int i = 0; i < 2; i++) {
 		fd_close(&out[i]);
@@ -306,7 +310,7 @@ static int launch(struct external *e, const char **argv, bool talks)
 	return r;
 }
 
-static void say_hello(struct external *e)
+static void external_send_hello(struct external *e)
 {
 	struct buf frame = BUF_INIT(PLUGIN_FRAME_MAX);
 	struct jw w;
@@ -322,7 +326,7 @@ static void say_hello(struct external *e)
 	jw_key(&w, "server");
 	jw_cstr(&w, "od-runtime " OD_VERSION);
 	jw_key(&w, "cwd");
-	jw_str(&w, box_cwd(e->box));
+	jw_str(&w, act_box_cwd(e->box));
 	jw_end(&w);
 	if (frame.err || external_send(e, buf_view(&frame)) < 0)
 		external_kill(e, "the sandbox is out of memory");
@@ -330,14 +334,14 @@ static void say_hello(struct external *e)
 }
 
 /* False: a need is missing, and why is its description. */
-static bool has_needs(const struct external *e, struct buf *why)
+static bool external_has_needs(const struct external *e, struct buf *why)
 {
 	char path[FILE_PATH_MAX];
 
-	if (e->own)
-		return e->own->look(e->box, e->calls, why);
+	if (e->builtin)
+		return e->builtin->check_needs(e->box, e->calls, why);
 	for (const char **need = e->manifest.needs; *need; need++) {
-		if (find(e, *need, path))
+		if (external_find_program(e, *need, path))
 			continue;
 		buf_fmt(why, "it needs %s, which is not %s", *need,
 			strchr(*need, '/') ? "there" : "on the PATH");
@@ -347,67 +351,67 @@ static bool has_needs(const struct external *e, struct buf *why)
 }
 
 /* Whether a lazy plugin has had no call so far. */
-static bool rests(const struct external *e)
+static bool external_is_lazy(const struct external *e)
 {
-	return e->own && e->own->lazy && !e->starts && !e->calls;
+	return e->builtin && e->builtin->lazy && !e->starts && !e->calls;
 }
 
 /* Starts the probe if it is still to be done, else the program. */
-static void begin(struct external *e)
+static void external_start_process(struct external *e)
 {
 	bool probes = e->manifest.probe[0] && !e->probed;
 	const char **argv = probes ? e->manifest.probe : e->manifest.argv;
 	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
 	int r;
 
-	if (!has_needs(e, &why)) {
-		lack(e, buf_cstr(&why) ? why.p : "out of memory");
-	} else if (rests(e)) {
-		enter(e, EXTERNAL_RESTING);
-		plug_ready(e->plug);
-	} else if ((r = launch(e, argv, !probes)) < 0) {
+	if (!external_has_needs(e, &why)) {
+		external_set_lacking(e, buf_cstr(&why) ? why.p : "out of memory");
+	} else if (external_is_lazy(e)) {
+		external_enter(e, EXTERNAL_RESTING);
+		plugin_mark_ready(e->plug);
+	} else if ((r = external_launch(e, argv, !probes)) < 0) {
 		buf_fmt(&why, "%s: %s", argv[0], err_text(r));
-		lack(e, buf_cstr(&why) ? why.p : "out of memory");
+		external_set_lacking(e, buf_cstr(&why) ? why.p : "out of memory");
 	} else {
-		enter(e, probes ? EXTERNAL_PROBING : EXTERNAL_STARTING);
+		external_enter(e, probes ? EXTERNAL_PROBING : EXTERNAL_STARTING);
 		if (!probes) {
 			e->starts++;
-			say_hello(e);
+			external_send_hello(e);
 		}
 	}
 	buf_free(&why);
 }
 
-static void restart(struct timer *t)
+static void external_on_pause_end(struct timer *t)
 {
-	begin(container_of(t, struct external, timer));
+	external_start_process(container_of(t, struct external, timer));
 }
 
-void external_again(struct external *e)
+void external_recheck(struct external *e)
 {
 	e->probed = false;
-	begin(e);
+	external_start_process(e);
 }
 
 void external_wake(struct external *e)
 {
-	begin(e);
+	external_start_process(e);
 }
 
-void external_ready(struct external *e)
+void external_set_ready(struct external *e)
 {
 	/* A process that was killed may have sent "ready" before. */
 	if (e->state == EXTERNAL_READY || e->state == EXTERNAL_ENDING)
 		return;
-	enter(e, EXTERNAL_READY);
+	external_enter(e, EXTERNAL_READY);
 	spawn_report_close(&e->report);
-	plug_ready(e->plug);
-	if (e->own && e->own->ready)
-		e->own->ready(e->plug);
+	plugin_mark_ready(e->plug);
+	if (e->builtin && e->builtin->on_ready)
+		e->builtin->on_ready(e->plug);
 	external_pump(e);
 }
 
-void external_absent(struct external *e, struct str why)
+void external_set_absent(struct external *e, struct str why)
 {
 	char words[PLUGIN_WHY_MAX];
 
@@ -417,60 +421,60 @@ void external_absent(struct external *e, struct str why)
 		(int)(why.n < sizeof(words) ? why.n : sizeof(words) - 1), why.p);
 	/* The reason of the end, if the process ends now. */
 	snprintf(e->last, sizeof(e->last), "%s", words);
-	enter(e, EXTERNAL_ABSENT);
-	plug_unavailable(e->plug, words);
-	external_fail(e, true, words);
+	external_enter(e, EXTERNAL_ABSENT);
+	plugin_mark_unavailable(e->plug, words);
+	external_fail_calls(e, true, words);
 }
 
-/* --- Called by plug.c ----------------------------------------------------- */
+/* --- Called by plugin.c ----------------------------------------------------- */
 
-void external_begin(struct external *e, struct plug *p)
+void external_begin(struct external *e, struct plugin_instance *p)
 {
-	p->own = e;
+	p->data = e;
 	e->plug = p;
-	begin(e);
+	external_start_process(e);
 }
 
-int external_start(struct plug *p)
+int external_start(struct plugin_instance *p)
 {
 	external_begin(container_of(p->plugin, struct external, plugin), p);
 	return 0;
 }
 
 /* Streams of events have no end of their own. */
-void external_drain_calls(struct plug *p)
+void external_drain_calls(struct plugin_instance *p)
 {
-	external_end_streams(p->own);
+	external_end_streams(p->data);
 }
 
 /* A process that still runs receives SIGTERM with all others when the server ends. */
-void external_stop(struct plug *p)
+void external_stop(struct plugin_instance *p)
 {
-	struct external *e = p->own;
+	struct external *e = p->data;
 
-	p->own = NULL;
+	p->data = NULL;
 	if (e->channel.fd >= 0)
-		external_tell(e, "stop", 0);
-	enter(e, EXTERNAL_OFF);
-	external_fail(e, true, "the sandbox is stopping");
-	timer_cancel(e->box->loop, &e->quiet);
-	external_heard(e);
+		external_send_op(e, "stop", 0);
+	external_enter(e, EXTERNAL_OFF);
+	external_fail_calls(e, true, "the sandbox is stopping");
+	timer_cancel(e->box->loop, &e->noise_timer);
+	external_cancel_ping(e);
 	children_forget(&e->child);
 	external_close(e);
 	e->pid = 0;
 }
 
-void external_info(const struct plug *p, struct jw *w)
+void external_write_info(const struct plugin_instance *p, struct jw *w)
 {
-	const struct external *e = p->own;
+	const struct external *e = p->data;
 
 	if (!e)
 		return;
 	jw_key(w, "starts");
 	jw_uint(w, e->starts);
-	if (e->ended[0]) {
+	if (e->end_reason[0]) {
 		jw_key(w, "ended");
-		jw_cstr(w, e->ended);
+		jw_cstr(w, e->end_reason);
 	}
 	if (!e->pid)
 		return;

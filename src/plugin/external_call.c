@@ -32,12 +32,12 @@ struct call {
 	bool endless;  /* it streams events, which have no end of their own */
 };
 
-static struct arena *arena_of(const struct call *c)
+static struct arena *external_call_arena(const struct call *c)
 {
 	return c->act ? c->act->arena : &c->rq->arena;
 }
 
-static void unlink_call(struct call *c)
+static void external_unlink_call(struct call *c)
 {
 	struct call **at = &c->e->calls;
 
@@ -56,20 +56,20 @@ static void unlink_call(struct call *c)
  * Answers with an error. status is for a request of which nothing was sent yet; an action
  * is answered with an error observation.
  */
-static void fail(struct call *c, unsigned status, const char *words)
+static void external_fail_call(struct call *c, unsigned status, const char *words)
 {
-	enum external_failure how = status == 504 ? EXTERNAL_LATE
+	enum external_failure how = status == 504 ? EXTERNAL_TIMED_OUT
 		: status != 503                   ? EXTERNAL_LOST
 		: c->e->starts                    ? EXTERNAL_FAILED
-						  : EXTERNAL_NOT_THERE;
-	const struct external_own *own = c->e->own;
+						  : EXTERNAL_MISSING;
+	const struct external_builtin *own = c->e->builtin;
 	struct act *a = c->act;
 	bool begun = c->state >= CALL_OPEN;
 
-	unlink_call(c);
+	external_unlink_call(c);
 	if (begun) {
 		log_info("plugin %s: a reply was cut: %s", c->e->plugin.name, words);
-		request_cut(c->rq);
+		request_abort(c->rq);
 		return;
 	}
 	if (!a) {
@@ -84,26 +84,26 @@ static void fail(struct call *c, unsigned status, const char *words)
 	a->done(a);
 }
 
-static void fail_absent(struct call *c, const char *why)
+static void external_fail_absent(struct call *c, const char *why)
 {
 	char words[WORDS];
 
 	snprintf(words, sizeof(words), "The plugin %s is unavailable: %s.",
 		c->e->plugin.name, why);
-	fail(c, 503, words);
+	external_fail_call(c, 503, words);
 }
 
 /* --- To the plugin -------------------------------------------------------- */
 
-static struct str cwd_of(const struct external *e)
+static struct str external_cwd(const struct external *e)
 {
 	const struct box *box = e->box;
 	struct str cwd = box->session ? session_cwd(box->session) : STR("");
 
-	return cwd.n ? cwd : box_cwd(box);
+	return cwd.n ? cwd : act_box_cwd(box);
 }
 
-static int write_action(struct call *c, struct jw *w)
+static int external_write_action(struct call *c, struct jw *w)
 {
 	struct act *a = c->act;
 
@@ -116,10 +116,11 @@ static int write_action(struct call *c, struct jw *w)
 	return 0;
 }
 
-static void write_request(struct call *c, struct jw *w)
+static void external_write_request(struct call *c, struct jw *w)
 {
 	struct request *rq = c->rq;
-	size_t front = c->e->own ? 0 : strlen("/plugins/") + strlen(c->e->plugin.name);
+	size_t front =
+		c->e->builtin ? 0 : strlen("/plugins/") + strlen(c->e->plugin.name);
 	struct str type;
 
 	jw_key(w, "method");
@@ -136,7 +137,7 @@ static void write_request(struct call *c, struct jw *w)
 	plugin_body_write(w, rq->body);
 }
 
-static int write_call(struct call *c, struct buf *frame)
+static int external_write_call(struct call *c, struct buf *frame)
 {
 	struct jw w;
 	int r = 0;
@@ -150,18 +151,18 @@ static int write_call(struct call *c, struct buf *frame)
 	jw_key(&w, "timeout");
 	jw_double(&w, c->seconds);
 	jw_key(&w, "cwd");
-	jw_str(&w, cwd_of(c->e));
+	jw_str(&w, external_cwd(c->e));
 	if (c->act)
-		r = write_action(c, &w);
+		r = external_write_action(c, &w);
 	else
-		write_request(c, &w);
+		external_write_request(c, &w);
 	if (r)
 		return r;
 	jw_end(&w);
 	return frame->err;
 }
 
-static void hand_over(struct call *c)
+static void external_send_call(struct call *c)
 {
 	struct buf frame = BUF_INIT(PLUGIN_FRAME_MAX - 1);
 	char words[WORDS];
@@ -170,15 +171,16 @@ static void hand_over(struct call *c)
 	c->id = ++c->e->last_id;
 	c->state = CALL_SENT;
 	c->sent = loop_now(c->e->box->loop);
-	r = write_call(c, &frame);
+	r = external_write_call(c, &frame);
 	if (r == ERR_LIMIT) {
 		snprintf(words, sizeof(words), "The plugin %s takes %d MiB at most.",
 			c->e->plugin.name, PLUGIN_FRAME_MAX >> 20);
-		fail(c, 413, words);
+		external_fail_call(c, 413, words);
 	} else if (r) {
-		fail(c, 503, "The sandbox is out of memory for this request.");
+		external_fail_call(
+			c, 503, "The sandbox is out of memory for this request.");
 	} else if (external_send(c->e, buf_view(&frame)) < 0) {
-		fail_absent(c, "it does not read what it is sent");
+		external_fail_absent(c, "it does not read what it is sent");
 	}
 	buf_free(&frame);
 }
@@ -193,7 +195,7 @@ void external_pump(struct external *e)
 	 */
 	while (c && e->state == EXTERNAL_READY) {
 		if (c->state == CALL_WAITS) {
-			hand_over(c);
+			external_send_call(c);
 			c = e->calls;
 		} else {
 			c = c->next;
@@ -203,36 +205,37 @@ void external_pump(struct external *e)
 
 /* --- Callers -------------------------------------------------------------- */
 
-static void time_over(struct timer *t)
+static void external_on_call_timeout(struct timer *t)
 {
 	struct call *c = container_of(t, struct call, timer);
 	struct external *e = c->e;
 	char seconds[FLOAT_TEXT], words[WORDS];
 	uint64_t id = c->state == CALL_SENT ? c->id : 0, sent = c->sent;
 
-	float_text(c->seconds, seconds);
+	float_format(c->seconds, seconds);
 	snprintf(words, sizeof(words), "The plugin %s did not answer within %s seconds.",
 		e->plugin.name, seconds);
-	fail(c, 504, words);
+	external_fail_call(c, 504, words);
 	if (!id)
 		return;
-	external_tell(e, "cancel", id);
-	external_doubt(e, sent);
+	external_send_op(e, "cancel", id);
+	external_send_ping(e, sent);
 }
 
 /* Whether a call may wait: not if the process failed to start, or is unavailable. */
-static bool is_hopeful(const struct external *e)
+static bool external_can_queue(const struct external *e)
 {
 	return e->state == EXTERNAL_PROBING || e->state == EXTERNAL_STARTING ||
 		((e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PAUSED) &&
-			!e->hopeless);
+			!e->failed_early);
 }
 
-static struct call *one_that_was_left(struct external *e)
+static struct call *external_find_abandoned(struct external *e)
 {
 	struct call *c = e->calls;
 
-	while (c && !(c->act && c->act->left && c->act->left(c->act)))
+	while (c &&
+		!(c->act && c->act->is_disconnected && c->act->is_disconnected(c->act)))
 		c = c->next;
 	return c;
 }
@@ -242,53 +245,54 @@ static struct call *one_that_was_left(struct external *e)
  * at a time, and the next one must not wait for them. Requests do not wait for actions,
  * so they end none.
  */
-static void make_way(struct external *e)
+static void external_fail_abandoned(struct external *e)
 {
 	struct call *c;
 
-	while ((c = one_that_was_left(e))) {
+	while ((c = external_find_abandoned(e))) {
 		uint64_t id = c->state == CALL_SENT ? c->id : 0;
 
-		fail(c, 502, "The client has left.");
+		external_fail_call(c, 502, "The client has left.");
 		if (id)
-			external_tell(e, "cancel", id);
+			external_send_op(e, "cancel", id);
 	}
 }
 
 /* Sends or queues a call. The answer may come before this function returns. */
-static void ask(struct call *c, uint64_t ms)
+static void external_submit_call(struct call *c, uint64_t ms)
 {
 	struct external *e = c->e;
 	struct call **end = &e->calls;
 
-	if (e->own && c->act)
-		make_way(e);
+	if (e->builtin && c->act)
+		external_fail_abandoned(e);
 	while (*end)
 		end = &(*end)->next;
 	*end = c;
 	e->calls_n++;
 	c->seconds = (double)ms / 1000;
-	if (timer_set(e->box->loop, &c->timer, ms, time_over) < 0) {
-		fail(c, 503, "The sandbox is out of memory for this request.");
+	if (timer_set(e->box->loop, &c->timer, ms, external_on_call_timeout) < 0) {
+		external_fail_call(
+			c, 503, "The sandbox is out of memory for this request.");
 		return;
 	}
 	if (e->calls_n > PLUGIN_CALLS_MAX) {
-		fail_absent(c, "too many calls are waiting for it");
+		external_fail_absent(c, "too many calls are waiting for it");
 		return;
 	}
 	if (e->state == EXTERNAL_READY)
-		hand_over(c);
+		external_send_call(c);
 	else if (e->state == EXTERNAL_LACKING &&
 		loop_now(e->box->loop) - e->since >= PLUGIN_AGAIN_MS)
-		external_again(e);
+		external_recheck(e);
 	else if (e->state == EXTERNAL_RESTING)
 		external_wake(e);
-	else if (!is_hopeful(e))
-		fail_absent(
+	else if (!external_can_queue(e))
+		external_fail_absent(
 			c, e->state == EXTERNAL_OFF ? "it is not running" : e->plug->why);
 }
 
-static int run(struct external *e, struct act *a, uint64_t ms)
+static int external_submit_action(struct external *e, struct act *a, uint64_t ms)
 {
 	struct call *c = arena_alloc(a->arena, sizeof(*c));
 
@@ -296,7 +300,7 @@ static int run(struct external *e, struct act *a, uint64_t ms)
 		return -ENOMEM;
 	*c = (struct call){.e = e, .act = a};
 	a->state = c;
-	ask(c, ms ? ms : e->manifest.call_ms);
+	external_submit_call(c, ms ? ms : e->manifest.call_ms);
 	return ACT_WAIT;
 }
 
@@ -305,16 +309,16 @@ int external_run(struct act *a)
 	const struct external_action *x =
 		container_of(a->action, struct external_action, action);
 
-	return run(x->e, a, act_timeout_ms(a));
+	return external_submit_action(x->e, a, act_timeout_ms(a));
 }
 
 /* The time limit is own->call_ms, as in the wire contract, not the action's timeout. */
-int external_own_run(struct plug *p, struct act *a)
+int external_builtin_run(struct plugin_instance *p, struct act *a)
 {
-	return run(p->own, a, 0);
+	return external_submit_action(p->data, a, 0);
 }
 
-static void handle(struct external *e, struct request *rq)
+static void external_submit_request(struct external *e, struct request *rq)
 {
 	struct call *c = arena_alloc(&rq->arena, sizeof(*c));
 
@@ -325,47 +329,47 @@ static void handle(struct external *e, struct request *rq)
 	}
 	*c = (struct call){.e = e, .rq = rq};
 	rq->user = c;
-	ask(c, e->manifest.call_ms);
+	external_submit_call(c, e->manifest.call_ms);
 }
 
-void external_handle(struct plug *p, struct request *rq)
+void external_handle(struct plugin_instance *p, struct request *rq)
 {
-	handle(container_of(p->plugin, struct external, plugin), rq);
+	external_submit_request(container_of(p->plugin, struct external, plugin), rq);
 }
 
-void external_own_handle(struct plug *p, struct request *rq)
+void external_builtin_handle(struct plugin_instance *p, struct request *rq)
 {
-	handle(p->own, rq);
+	external_submit_request(p->data, rq);
 }
 
-static void leave(struct call *c)
+static void external_cancel_call(struct call *c)
 {
 	struct external *e = c->e;
 	uint64_t id = c->state >= CALL_SENT ? c->id : 0;
 
-	unlink_call(c);
+	external_unlink_call(c);
 	if (id)
-		external_tell(e, "cancel", id);
+		external_send_op(e, "cancel", id);
 }
 
 void external_abandon(struct act *a)
 {
 	if (a->state)
-		leave(a->state);
+		external_cancel_call(a->state);
 }
 
-void external_gone(struct request *rq)
+void external_on_disconnect(struct request *rq)
 {
-	leave(rq->user);
+	external_cancel_call(rq->user);
 }
 
 /* --- From the plugin ------------------------------------------------------ */
 
-void external_fail(struct external *e, bool all, const char *why)
+void external_fail_calls(struct external *e, bool all, const char *why)
 {
 	struct call *c = e->calls;
 	/* A built-in plugin reports this before it begins the calls that it was sent. */
-	bool undone = e->own && e->state == EXTERNAL_ABSENT;
+	bool undone = e->builtin && e->state == EXTERNAL_ABSENT;
 	char words[WORDS];
 
 	/*
@@ -377,10 +381,10 @@ void external_fail(struct external *e, bool all, const char *why)
 			snprintf(words, sizeof(words),
 				"The plugin %s has given no answer: %s.", e->plugin.name,
 				why);
-			fail(c, 502, words);
+			external_fail_call(c, 502, words);
 			c = e->calls;
 		} else if (all) {
-			fail_absent(c, why);
+			external_fail_absent(c, why);
 			c = e->calls;
 		} else {
 			c = c->next;
@@ -388,7 +392,7 @@ void external_fail(struct external *e, bool all, const char *why)
 	}
 }
 
-static void fail_reply(struct call *c, int r, const char *why)
+static void external_fail_reply(struct call *c, int r, const char *why)
 {
 	uint64_t begun = c->state == CALL_OPEN ? c->id : 0;
 	struct external *e = c->e;
@@ -397,31 +401,33 @@ static void fail_reply(struct call *c, int r, const char *why)
 	snprintf(words, sizeof(words), "The plugin %s has given no valid answer: %s.",
 		e->plugin.name, why ? why : err_text(r));
 	if (r == -ENOMEM)
-		fail(c, 503, "The sandbox is out of memory for this request.");
+		external_fail_call(
+			c, 503, "The sandbox is out of memory for this request.");
 	else
-		fail(c, 502, words);
+		external_fail_call(c, 502, words);
 	if (begun)
-		external_tell(e, "cancel", begun);
+		external_send_op(e, "cancel", begun);
 }
 
-static void answer_action(struct call *c, struct json_val root)
+static void external_answer_action(struct call *c, struct json_val root)
 {
 	struct act *a = c->act;
 	const char *why = NULL;
 	int r;
 
-	r = plugin_observation(root, a->action->name, &c->e->json, a->out, &why);
+	r = plugin_frame_put_observation(
+		root, a->action->name, &c->e->json, a->out, &why);
 	if (r) {
-		fail_reply(c, r, why);
+		external_fail_reply(c, r, why);
 		return;
 	}
-	unlink_call(c);
+	external_unlink_call(c);
 	a->done(a);
 }
 
 /* --- Replies in pieces ------------------------------------------------------------- */
 
-static void begin_reply(struct call *c, const struct plugin_answer *an)
+static void external_begin_reply(struct call *c, const struct plugin_answer *an)
 {
 	struct request *rq = c->rq;
 
@@ -435,29 +441,29 @@ static void begin_reply(struct call *c, const struct plugin_answer *an)
 /*
  * Sends "more" when the client has space: the plugin may send a piece for each of them.
  */
-static void pass_piece(struct call *c, struct str body, bool more)
+static void external_send_piece(struct call *c, struct str body, bool more)
 {
 	struct request *rq = c->rq;
 	bool room = request_write(rq, body);
 
 	if (!more) {
-		unlink_call(c);
+		external_unlink_call(c);
 		request_end(rq);
 	} else if (room) {
-		external_tell(c->e, "more", c->id);
+		external_send_op(c->e, "more", c->id);
 	} else {
 		c->state = CALL_FULL;
 	}
 }
 
-void external_room(struct request *rq)
+void external_on_writable(struct request *rq)
 {
 	struct call *c = rq->user;
 
 	if (!c || c->state != CALL_FULL)
 		return;
 	c->state = CALL_OPEN;
-	external_tell(c->e, "more", c->id);
+	external_send_op(c->e, "more", c->id);
 }
 
 void external_end_streams(struct external *e)
@@ -469,7 +475,7 @@ void external_end_streams(struct external *e)
 		struct request *rq = c->rq;
 
 		if (c->endless) {
-			leave(c);
+			external_cancel_call(c);
 			request_end(rq);
 		}
 		c = next;
@@ -478,7 +484,7 @@ void external_end_streams(struct external *e)
 
 /* --- Replies ------------------------------------------------------------------------ */
 
-static void answer_request(struct call *c, struct json_val root)
+static void external_answer_request(struct call *c, struct json_val root)
 {
 	struct arena *json = &c->e->json;
 	struct request *rq = c->rq;
@@ -490,13 +496,13 @@ static void answer_request(struct call *c, struct json_val root)
 	for (size_t i = 0; !r && i < an.fields_n; i++)
 		request_add_field(rq, an.fields[i].name, an.fields[i].value);
 	if (r) {
-		fail_reply(c, r, why);
+		external_fail_reply(c, r, why);
 	} else if (an.more || c->state == CALL_OPEN) {
 		if (c->state == CALL_SENT)
-			begin_reply(c, &an);
-		pass_piece(c, buf_view(&an.body), an.more);
+			external_begin_reply(c, &an);
+		external_send_piece(c, buf_view(&an.body), an.more);
 	} else {
-		unlink_call(c);
+		external_unlink_call(c);
 		buf_str(request_out(rq), buf_view(&an.body));
 		request_reply(rq, an.status, an.type);
 	}
@@ -504,7 +510,7 @@ static void answer_request(struct call *c, struct json_val root)
 }
 
 /* 0; 1: no call waits for the reply any more; ERR_SYNTAX with why. */
-static int find_asked(
+static int external_find_call(
 	struct external *e, uint64_t id, struct call **found, const char **why)
 {
 	struct call *c = e->calls;
@@ -517,36 +523,36 @@ static int find_asked(
 	*why = "a reply to what was not asked";
 	if (id == 0 || id > e->last_id)
 		return ERR_SYNTAX;
-	external_noise(e);
+	external_count_noise(e);
 	return 1;
 }
 
-int external_own_reply(
+int external_builtin_on_reply(
 	struct external *e, uint64_t id, struct str observation, const char **why)
 {
 	struct call *c;
 	struct act *a;
-	int r = find_asked(e, id, &c, why);
+	int r = external_find_call(e, id, &c, why);
 
 	if (r)
 		return r < 0 ? r : 0;
 	a = c->act;
 	buf_str(a->out, observation);
 	if (a->out->err) {
-		fail_reply(c, a->out->err, NULL);
+		external_fail_reply(c, a->out->err, NULL);
 		return 0;
 	}
-	unlink_call(c);
+	external_unlink_call(c);
 	a->done(a);
 	return 0;
 }
 
-int external_reply(struct external *e, const struct plugin_frame *f, const char **why)
+int external_on_reply(struct external *e, const struct plugin_frame *f, const char **why)
 {
 	struct json_val error = json_get(f->root, "error");
 	struct call *c;
 	struct str words;
-	int r = find_asked(e, f->id, &c, why);
+	int r = external_find_call(e, f->id, &c, why);
 
 	if (r)
 		return r < 0 ? r : 0;
@@ -558,15 +564,15 @@ int external_reply(struct external *e, const struct plugin_frame *f, const char 
 		const char *text = NULL;
 
 		if (json_str(error, &e->json, &words) == 0)
-			text = arena_cstr(arena_of(c), words);
+			text = arena_cstr(external_call_arena(c), words);
 		if (text)
-			fail(c, 502, text);
+			external_fail_call(c, 502, text);
 		else
-			fail_reply(c, ERR_SYNTAX, "its error is no string");
+			external_fail_reply(c, ERR_SYNTAX, "its error is no string");
 	} else if (c->act) {
-		answer_action(c, f->root);
+		external_answer_action(c, f->root);
 	} else {
-		answer_request(c, f->root);
+		external_answer_request(c, f->root);
 	}
 	return 0;
 }

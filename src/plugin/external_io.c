@@ -13,7 +13,7 @@ enum { DRAIN_READS = 16 }; /* more than a socket or a pipe holds */
 
 static char room[PLUGIN_READ]; /* for a single read; used up before the next */
 
-static bool is_noisy(const struct external *e)
+static bool external_is_noisy(const struct external *e)
 {
 	return e->noise >= PLUGIN_NOISE_MAX;
 }
@@ -22,72 +22,74 @@ static bool is_noisy(const struct external *e)
  * Does not read from a process that sends too much: the kernel's buffers fill up, and it
  * blocks.
  */
-static void listen_again(struct external *e)
+static void external_update_events(struct external *e)
 {
-	uint32_t in = is_noisy(e) ? 0 : EPOLLIN;
+	uint32_t in = external_is_noisy(e) ? 0 : EPOLLIN;
 
 	if (e->pipe.fd >= 0)
-		loop_want(e->box->loop, &e->pipe, in);
+		loop_set_events(e->box->loop, &e->pipe, in);
 	if (e->channel.fd >= 0)
-		loop_want(e->box->loop, &e->channel, in | (e->out.n ? EPOLLOUT : 0));
+		loop_set_events(
+			e->box->loop, &e->channel, in | (e->out.n ? EPOLLOUT : 0));
 }
 
-static void quiet_over(struct timer *t)
+static void external_on_noise_timer(struct timer *t)
 {
-	struct external *e = container_of(t, struct external, quiet);
+	struct external *e = container_of(t, struct external, noise_timer);
 
 	if (e->dropped)
 		log_warn("plugin %s: %u more lines are not shown", e->plugin.name,
 			e->dropped);
 	e->noise = e->dropped = e->changes = 0;
-	listen_again(e);
+	external_update_events(e);
 }
 
-bool external_noise(struct external *e)
+bool external_count_noise(struct external *e)
 {
-	if (is_noisy(e)) {
+	if (external_is_noisy(e)) {
 		e->dropped++;
 		return false;
 	}
-	if (!e->quiet.slot &&
-		timer_set(e->box->loop, &e->quiet, PLUGIN_NOISE_MS, quiet_over) < 0)
+	if (!e->noise_timer.slot &&
+		timer_set(e->box->loop, &e->noise_timer, PLUGIN_NOISE_MS,
+			external_on_noise_timer) < 0)
 		return false;
 	e->noise++;
-	if (is_noisy(e))
-		listen_again(e);
+	if (external_is_noisy(e))
+		external_update_events(e);
 	return true;
 }
 
 /* --- Printed lines ------------------------------------------------------------ */
 
-static void end_line(struct external *e)
+static void external_end_line(struct external *e)
 {
 	if (!e->line_n)
 		return;
 	e->line[e->line_n] = '\0';
 	e->line_n = 0;
 	snprintf(e->last, sizeof(e->last), "%s", e->line);
-	if (external_noise(e))
+	if (external_count_noise(e))
 		log_info("plugin %s: %s", e->plugin.name, e->line);
 }
 
-static void print(struct external *e, struct str text)
+static void external_put_output(struct external *e, struct str text)
 {
 	for (size_t i = 0; i < text.n; i++)
 		if (text.p[i] == '\n')
-			end_line(e);
+			external_end_line(e);
 		else if (e->line_n + 1 < sizeof(e->line))
 			e->line[e->line_n++] = text.p[i];
 }
 
 /* 0: there may be more; 1: nothing now; negative: the end. */
-static int read_pipe(struct external *e)
+static int external_read_pipe(struct external *e)
 {
 	ssize_t n = read(e->pipe.fd, room, sizeof(room));
 
 	if (n < 0)
 		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
-	print(e, str_make(room, (size_t)n));
+	external_put_output(e, str_make(room, (size_t)n));
 	return n ? 0 : ERR_CLOSED;
 }
 
@@ -96,13 +98,13 @@ void external_pipe_ready(struct io *io, uint32_t events)
 	struct external *e = container_of(io, struct external, pipe);
 
 	(void)events;
-	if (read_pipe(e) < 0)
+	if (external_read_pipe(e) < 0)
 		loop_close(e->box->loop, io);
 }
 
 /* --- Frames --------------------------------------------------------------- */
 
-static void flush(struct external *e)
+static void external_flush(struct external *e)
 {
 	while (e->out.n && e->channel.fd >= 0) {
 		ssize_t n = send(e->channel.fd, e->out.p, e->out.n, MSG_NOSIGNAL);
@@ -115,7 +117,7 @@ static void flush(struct external *e)
 	}
 	if (!e->out.n)
 		buf_free(&e->out);
-	listen_again(e);
+	external_update_events(e);
 }
 
 int external_send(struct external *e, struct str frame)
@@ -133,11 +135,11 @@ int external_send(struct external *e, struct str frame)
 		external_kill(e, "the sandbox is out of memory");
 		return r;
 	}
-	flush(e);
+	external_flush(e);
 	return 0;
 }
 
-void external_tell(struct external *e, const char *op, uint64_t id)
+void external_send_op(struct external *e, const char *op, uint64_t id)
 {
 	struct buf frame = BUF_INIT(PLUGIN_LINE_MAX);
 	struct jw w;
@@ -156,31 +158,31 @@ void external_tell(struct external *e, const char *op, uint64_t id)
 	buf_free(&frame);
 }
 
-bool external_own_runs(const struct plug *p)
+bool external_builtin_is_running(const struct plugin_instance *p)
 {
-	const struct external *e = p->own;
+	const struct external *e = p->data;
 
 	return e->pid != 0;
 }
 
-void external_own_tell(struct plug *p, const char *op)
+void external_builtin_send_op(struct plugin_instance *p, const char *op)
 {
-	struct external *e = p->own;
+	struct external *e = p->data;
 
 	if (e->state == EXTERNAL_READY)
-		external_tell(e, op, 0);
+		external_send_op(e, op, 0);
 }
 
-static int take(struct external *e, struct str line, const char **why)
+static int external_handle_frame(struct external *e, struct str line, const char **why)
 {
 	struct plugin_frame f;
 	struct str observation;
 	uint64_t id;
 	int r;
 
-	if (e->own && plugin_own_reply(line, &id, &observation))
-		return external_own_reply(e, id, observation, why);
-	if (e->own && e->own->said && e->own->said(e->plug, line))
+	if (e->builtin && plugin_frame_match_reply(line, &id, &observation))
+		return external_builtin_on_reply(e, id, observation, why);
+	if (e->builtin && e->builtin->on_frame && e->builtin->on_frame(e->plug, line))
 		return 0;
 	arena_rewind(&e->json);
 	r = plugin_frame_read(&f, line, &e->json, why);
@@ -193,29 +195,29 @@ static int take(struct external *e, struct str line, const char **why)
 		if (e->changes >= PLUGIN_NOISE_MAX)
 			return ERR_SYNTAX;
 		e->changes++;
-		external_noise(e);
+		external_count_noise(e);
 		if (f.op == PLUGIN_READY)
-			external_ready(e);
+			external_set_ready(e);
 		else
-			external_absent(e, f.words);
+			external_set_absent(e, f.text);
 		return 0;
 	case PLUGIN_LOG:
-		if (external_noise(e))
+		if (external_count_noise(e))
 			log_info("plugin %s: %.*s", e->plugin.name,
-				(int)(f.words.n < PLUGIN_LINE_MAX ? f.words.n
-								  : PLUGIN_LINE_MAX),
-				f.words.p);
+				(int)(f.text.n < PLUGIN_LINE_MAX ? f.text.n
+								 : PLUGIN_LINE_MAX),
+				f.text.p);
 		return 0;
 	case PLUGIN_PONG:
-		external_noise(e);
+		external_count_noise(e);
 		return 0;
 	case PLUGIN_REPLY:
-		return external_reply(e, &f, why);
+		return external_on_reply(e, &f, why);
 	}
 	return 0;
 }
 
-static int read_channel(struct external *e, const char **why)
+static int external_read_channel(struct external *e, const char **why)
 {
 	ssize_t n = recv(e->channel.fd, room, sizeof(room), 0);
 	struct str in, line;
@@ -225,10 +227,10 @@ static int read_channel(struct external *e, const char **why)
 		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
 	if (n == 0)
 		return ERR_CLOSED;
-	external_heard(e);
+	external_cancel_ping(e);
 	in = str_make(room, (size_t)n);
 	while (!r && !(r = lines_next(&e->lines, &in, &line)))
-		r = take(e, line, why);
+		r = external_handle_frame(e, line, why);
 	return r < 0 ? r : 0;
 }
 
@@ -240,19 +242,19 @@ void external_channel_ready(struct io *io, uint32_t events)
 	int r = 0;
 
 	if (events & EPOLLOUT)
-		flush(e);
+		external_flush(e);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		r = read_channel(e, &why);
+		r = external_read_channel(e, &why);
 	if (r >= 0)
 		return;
 	loop_close(e->box->loop, io);
 	if (r == ERR_CLOSED || r == -ECONNRESET) {
-		external_hang_up(e);
+		external_set_ending(e);
 		return;
 	}
 	if (r == ERR_LIMIT)
 		snprintf(words, sizeof(words), "it has sent a frame of more than %d MiB",
-			(e->own ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) >> 20);
+			(e->builtin ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) >> 20);
 	else
 		snprintf(words, sizeof(words), "it has sent what is no frame: %s",
 			why ? why : err_text(r));
@@ -264,12 +266,12 @@ void external_drain(struct external *e)
 	const char *why = NULL;
 
 	for (int i = 0; i < DRAIN_READS && e->channel.fd >= 0; i++)
-		if (read_channel(e, &why))
+		if (external_read_channel(e, &why))
 			break;
 	for (int i = 0; i < DRAIN_READS && e->pipe.fd >= 0; i++)
-		if (read_pipe(e))
+		if (external_read_pipe(e))
 			break;
-	end_line(e);
+	external_end_line(e);
 }
 
 void external_close(struct external *e)

@@ -1,4 +1,4 @@
-/* Creates plugins with a process for plug.c: those from folders, and built-in ones. */
+/* Creates plugins with a process for plugin.c: those from folders, and built-in ones. */
 #include "plugin/external_private.h"
 
 #include "base/env.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 /* The shell's environment, then the manifest's, then the variables of the channel. */
-static int make_env(struct external *e)
+static int external_make_env(struct external *e)
 {
 	static const char *const more[] = {"OD_PLUGIN_FD=3", "OD_PLUGIN_PROTOCOL=1"};
 
@@ -27,7 +27,7 @@ static int make_env(struct external *e)
 	return 0;
 }
 
-static int make_actions(struct external *e)
+static int external_make_actions(struct external *e)
 {
 	size_t n = e->manifest.actions_n;
 	const struct action **list = arena_array(&e->memory, n + 1, sizeof(*list));
@@ -51,10 +51,10 @@ static int make_actions(struct external *e)
 	return 0;
 }
 
-static int make_routes(struct external *e)
+static int external_make_routes(struct external *e)
 {
 	size_t n = e->manifest.routes_n;
-	struct plug_route *routes = arena_array(&e->memory, n + 1, sizeof(*routes));
+	struct plugin_endpoint *routes = arena_array(&e->memory, n + 1, sizeof(*routes));
 
 	if (!routes)
 		return -ENOMEM;
@@ -63,9 +63,9 @@ static int make_routes(struct external *e)
 		char path[sizeof("/plugins/") + PLUGIN_NAME_MAX + PLUGIN_PATH_MAX];
 
 		snprintf(path, sizeof(path), "/plugins/%s%s", e->plugin.name, r->path);
-		routes[i] = (struct plug_route){r->method,
+		routes[i] = (struct plugin_endpoint){r->method,
 			arena_cstr(&e->memory, str_c(path)), external_handle,
-			external_gone, external_room};
+			external_on_disconnect, external_on_writable};
 		if (!routes[i].path)
 			return -ENOMEM;
 	}
@@ -74,7 +74,7 @@ static int make_routes(struct external *e)
 }
 
 /* 0 with the text; 1: there is no manifest; -errno. */
-static int read_text(const char *path, struct buf *text)
+static int external_read_manifest(const char *path, struct buf *text)
 {
 	struct stat st;
 	int fd = load_open(AT_FDCWD, path, O_RDONLY, &st);
@@ -82,7 +82,7 @@ static int read_text(const char *path, struct buf *text)
 
 	if (fd < 0)
 		return fd == -ENOENT ? 1 : fd;
-	r = load_part(fd, 0, text->max, text);
+	r = load_read_part(fd, 0, text->max, text);
 	if (!r && text->n > PLUGIN_MANIFEST_MAX)
 		r = ERR_LIMIT;
 	fd_close(&fd);
@@ -90,7 +90,7 @@ static int read_text(const char *path, struct buf *text)
 }
 
 /* Reads the manifest and fills e. 0, also if the manifest is bad; -ENOMEM. */
-static int load(struct external *e)
+static int external_load(struct external *e)
 {
 	struct buf text = BUF_INIT(PLUGIN_MANIFEST_MAX + 1);
 	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
@@ -98,7 +98,7 @@ static int load(struct external *e)
 	int r;
 
 	snprintf(path, sizeof(path), "%s/plugin.json", e->dir);
-	r = read_text(path, &text);
+	r = external_read_manifest(path, &text);
 	if (r == 0) {
 		r = plugin_manifest_read(&e->manifest, buf_view(&text),
 			str_c(e->plugin.name), &e->memory, &why);
@@ -106,11 +106,11 @@ static int load(struct external *e)
 			e->plugin.start = external_start;
 	}
 	if (r == 0)
-		r = make_env(e);
+		r = external_make_env(e);
 	if (r == 0)
-		r = make_actions(e);
+		r = external_make_actions(e);
 	if (r == 0)
-		r = make_routes(e);
+		r = external_make_routes(e);
 	if (r < 0 && r != -ENOMEM) {
 		buf_reset(&text);
 		buf_fmt(&text, "%s: %s%.*s", path, r == ERR_SYNTAX ? "" : err_text(r),
@@ -122,7 +122,7 @@ static int load(struct external *e)
 	return r == -ENOMEM ? r : 0;
 }
 
-static struct external *blank_new(struct box *box)
+static struct external *external_object_new(struct box *box)
 {
 	struct external *e = calloc(1, sizeof(*e));
 
@@ -131,7 +131,7 @@ static struct external *blank_new(struct box *box)
 	*e = (struct external){
 		.plugin = {.drain = external_drain_calls,
 			.stop = external_stop,
-			.info = external_info},
+			.info = external_write_info},
 		.box = box,
 		.report.fd = -1,
 		.pipe.fd = -1,
@@ -145,7 +145,7 @@ static struct external *blank_new(struct box *box)
 
 struct external *external_new(struct box *box, const char *name)
 {
-	struct external *e = blank_new(box);
+	struct external *e = external_object_new(box);
 	char dir[FILE_PATH_MAX];
 
 	if (!e)
@@ -153,14 +153,14 @@ struct external *external_new(struct box *box, const char *name)
 	snprintf(dir, sizeof(dir), "%s/%s", box->config->plugin_dir, name);
 	e->plugin.name = arena_cstr(&e->memory, str_c(name));
 	e->dir = arena_cstr(&e->memory, str_c(dir));
-	if (e->plugin.name && e->dir && load(e) == 0)
+	if (e->plugin.name && e->dir && external_load(e) == 0)
 		return e;
 	external_del(e);
 	return NULL;
 }
 
 /* Copies a list into the arena, in the form of a manifest's lists. */
-static const char **copy_list(struct external *e, const char *const *list)
+static const char **external_copy_list(struct external *e, const char *const *list)
 {
 	const char **copy;
 	size_t n = 0;
@@ -173,26 +173,26 @@ static const char **copy_list(struct external *e, const char *const *list)
 	return copy;
 }
 
-int external_own_start(struct plug *p, const struct external_own *own)
+int external_builtin_start(struct plugin_instance *p, const struct external_builtin *own)
 {
 	static const char *const none[] = {NULL};
-	struct external *e = blank_new(p->box);
+	struct external *e = external_object_new(p->box);
 
 	if (!e)
 		return -ENOMEM;
-	e->own = own;
+	e->builtin = own;
 	e->plugin.name = p->plugin->name;
 	e->dir = "/";
 	e->manifest = (struct plugin_manifest){
-		.argv = copy_list(e, own->argv),
-		.env = copy_list(e, own->env),
-		.needs = copy_list(e, none),
-		.probe = copy_list(e, none),
+		.argv = external_copy_list(e, own->argv),
+		.env = external_copy_list(e, own->env),
+		.needs = external_copy_list(e, none),
+		.probe = external_copy_list(e, none),
 		.ready_ms = PLUGIN_PROBE_MS,
 		.call_ms = own->call_ms,
 	};
 	if (e->manifest.argv && e->manifest.env && e->manifest.needs &&
-		e->manifest.probe && make_env(e) == 0) {
+		e->manifest.probe && external_make_env(e) == 0) {
 		external_begin(e, p);
 		return 0;
 	}
@@ -200,9 +200,9 @@ int external_own_start(struct plug *p, const struct external_own *own)
 	return -ENOMEM;
 }
 
-void external_own_stop(struct plug *p)
+void external_builtin_stop(struct plugin_instance *p)
 {
-	struct external *e = p->own;
+	struct external *e = p->data;
 
 	external_stop(p);
 	external_del(e);

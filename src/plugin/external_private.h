@@ -36,10 +36,10 @@ struct external_action {
 };
 
 struct external {
-	struct plugin plugin;           /* for plug.c */
-	const struct external_own *own; /* NULL: a plugin from a folder */
+	struct plugin plugin;                   /* for plugin.c */
+	const struct external_builtin *builtin; /* NULL: a plugin from a folder */
 	struct box *box;
-	struct plug *plug; /* set while it is started */
+	struct plugin_instance *plug; /* set while it is started */
 	struct arena memory;
 	struct plugin_manifest manifest;
 	const char *dir;
@@ -50,11 +50,11 @@ struct external {
 	enum external_state state;
 	struct timer timer; /* of the state */
 	bool probed;        /* the probe has succeeded */
-	bool hopeless;  /* ended before it was ready: calls do not wait for a restart */
-	uint64_t since; /* of the state */
-	uint64_t pause; /* ms before the next start; 0: none so far */
+	bool failed_early;  /* ended before it was ready: calls fail at once */
+	uint64_t since;     /* of the state */
+	uint64_t pause;     /* ms before the next start; 0: none so far */
 	unsigned starts;
-	char trouble[PLUGIN_WHY_MAX]; /* why it was killed; or empty */
+	char kill_reason[PLUGIN_WHY_MAX]; /* why it was killed; or empty */
 
 	/* The process. */
 	pid_t pid; /* also its process group; 0: none */
@@ -71,11 +71,11 @@ struct external {
 	/*
 	 * After a call without an answer in time: runs until the ping must be answered.
 	 */
-	struct timer doubt;
-	char ended[PLUGIN_WHY_MAX]; /* how the previous process has ended */
+	struct timer ping_timer;
+	char end_reason[PLUGIN_WHY_MAX]; /* how the previous process has ended */
 
 	/* Output that was not requested. */
-	struct timer quiet;
+	struct timer noise_timer;
 	unsigned noise, dropped;
 	unsigned changes; /* frames among it that report a change of readiness */
 
@@ -87,30 +87,30 @@ struct external {
 /* --- external.c: the life cycle of the process */
 
 /* Starts the plugin: p->own becomes e. */
-void external_begin(struct external *e, struct plug *p);
+void external_begin(struct external *e, struct plugin_instance *p);
 /* For struct plugin. */
-int external_start(struct plug *p);
-void external_drain_calls(struct plug *p);
-void external_stop(struct plug *p);
+int external_start(struct plugin_instance *p);
+void external_drain_calls(struct plugin_instance *p);
+void external_stop(struct plugin_instance *p);
 /* A call has come in LACKING: checks the needs again. */
-void external_again(struct external *e);
+void external_recheck(struct external *e);
 /* A call has come in RESTING: starts the process. */
 void external_wake(struct external *e);
 /* Kills the process. why is the reason of its end. */
 void external_kill(struct external *e, const char *why);
 /* The process has closed its channel, or will: new calls wait for the next start. */
-void external_hang_up(struct external *e);
+void external_set_ending(struct external *e);
 /* The process has reported that it is ready, or why it is unavailable. */
-void external_ready(struct external *e);
-void external_absent(struct external *e, struct str why);
+void external_set_ready(struct external *e);
+void external_set_absent(struct external *e, struct str why);
 
 /*
  * A call that was sent at since (the loop's time) has had no answer: sends a ping, and
  * kills the process if it does not answer.
  */
-void external_doubt(struct external *e, uint64_t since);
+void external_send_ping(struct external *e, uint64_t since);
 /* The process has sent something: ends the doubt. */
-void external_heard(struct external *e);
+void external_cancel_ping(struct external *e);
 
 /* --- external_io.c: the channel, and what the process prints */
 
@@ -121,7 +121,7 @@ void external_drain(struct external *e);
 /* Queues a frame. ERR_LIMIT: the process does not read. */
 int external_send(struct external *e, struct str frame) MUST_USE;
 /* Sends a frame with the member op alone, and id unless that is 0, if there is space. */
-void external_tell(struct external *e, const char *op, uint64_t id);
+void external_send_op(struct external *e, const char *op, uint64_t id);
 /* Called by the loop. */
 void external_pipe_ready(struct io *io, uint32_t events);
 void external_channel_ready(struct io *io, uint32_t events);
@@ -129,22 +129,22 @@ void external_channel_ready(struct io *io, uint32_t events);
 /* --- external_call.c: calls and their replies */
 
 /* For the routes and the actions of the plugin. */
-void external_handle(struct plug *p, struct request *rq);
-void external_room(struct request *rq);
+void external_handle(struct plugin_instance *p, struct request *rq);
+void external_on_writable(struct request *rq);
 int external_run(struct act *a);
 /* Ends streams of events, which would otherwise delay the end of the server. */
 void external_end_streams(struct external *e);
 /* In READY: sends the calls that wait. */
 void external_pump(struct external *e);
 /* Answers the calls that were sent, and if all is set, the others too, with an error. */
-void external_fail(struct external *e, bool all, const char *why);
+void external_fail_calls(struct external *e, bool all, const char *why);
 /* 0; ERR_SYNTAX with why: there is no such call. */
-int external_reply(
+int external_on_reply(
 	struct external *e, const struct plugin_frame *f, const char **why) MUST_USE;
-/* As external_reply, for a built-in plugin. */
-int external_own_reply(struct external *e, uint64_t id, struct str observation,
+/* As external_on_reply, for a built-in plugin. */
+int external_builtin_on_reply(struct external *e, uint64_t id, struct str observation,
 	const char **why) MUST_USE;
 /* Counts a frame or a printed line that was not requested. True: it may be logged. */
-bool external_noise(struct external *e);
+bool external_count_noise(struct external *e);
 
 #endif

@@ -22,7 +22,7 @@ static const char no_python[] =
 	"python.]";
 
 struct jupyter {
-	struct plug *plug;
+	struct plugin_instance *plug;
 	struct buf prepare;                 /* code that interpreters execute first */
 	struct cells *kernels[KERNELS_MAX]; /* the first is the default */
 	size_t kernels_n;
@@ -30,35 +30,35 @@ struct jupyter {
 
 /* --- Kernels -------------------------------------------------------------------- */
 
-static void cells_del(struct cells *c)
+static void jupyter_del_kernel(struct cells *c)
 {
 	cells_end(c);
 	free(c);
 }
 
-static void del_later(struct later *l)
+static void jupyter_on_free_later(struct later *l)
 {
-	cells_del(container_of(l, struct cells, later));
+	jupyter_del_kernel(container_of(l, struct cells, later));
 }
 
 /*
  * Creates the runner of the embedded kernel, and the native, which executes calls of
  * skills if there is no Python.
  */
-static void make_embedded(const struct jupyter *j, struct cells *c)
+static void jupyter_make_embedded(const struct jupyter *j, struct cells *c)
 {
 	const struct shell_setup *setup = c->box->shell_setup;
 	struct loop *loop = c->box->loop;
 
-	c->sorry = no_python;
-	c->native = native_new(loop, setup->env, setup->user, cells_calls_done, c);
+	c->no_kernel_text = no_python;
+	c->native = native_new(loop, setup->env, setup->user, cells_on_calls_done, c);
 	if (c->native)
 		c->runner = driver_new(loop, setup->env, setup->user,
 			buf_view(&j->prepare), &cells_ops, c);
 }
 
 /* NULL: out of memory. */
-static struct cells *cells_new(struct jupyter *j, struct str name)
+static struct cells *jupyter_kernel_new(struct jupyter *j, struct str name)
 {
 	const struct shell_setup *setup = j->plug->box->shell_setup;
 	struct cells *c = calloc(1, sizeof(*c));
@@ -68,10 +68,10 @@ static struct cells *cells_new(struct jupyter *j, struct str name)
 	snprintf(c->name, sizeof(c->name), "%.*s", STR_ARG(name));
 	c->box = j->plug->box;
 	c->plug = j->kernels_n ? NULL : j->plug;
-	c->lost = c->box->again;
+	c->vars_lost = c->box->after_crash;
 	rich_init(&c->rich);
 	if (str_eq(name, STR(embedded)))
-		make_embedded(j, c);
+		jupyter_make_embedded(j, c);
 	else
 		c->runner = named_new(c->box->loop, setup->env, setup->user, name,
 			buf_view(&j->prepare), &cells_ops, c);
@@ -82,7 +82,7 @@ static struct cells *cells_new(struct jupyter *j, struct str name)
 	return NULL;
 }
 
-static struct cells *find(const struct jupyter *j, struct str name)
+static struct cells *jupyter_find_kernel(const struct jupyter *j, struct str name)
 {
 	if (!name.n)
 		return j->kernels[0];
@@ -93,7 +93,7 @@ static struct cells *find(const struct jupyter *j, struct str name)
 }
 
 /* The place for a new kernel. If all are used, that of a kernel that is not running. */
-static struct cells **find_place(struct jupyter *j)
+static struct cells **jupyter_find_slot(struct jupyter *j)
 {
 	if (j->kernels_n < KERNELS_MAX)
 		return &j->kernels[j->kernels_n];
@@ -104,16 +104,16 @@ static struct cells **find_place(struct jupyter *j)
 }
 
 /* Finds the kernel of that name, or creates it without starting it. */
-static int get(struct jupyter *j, struct str name, struct cells **out)
+static int jupyter_get_kernel(struct jupyter *j, struct str name, struct cells **out)
 {
-	struct cells *c = find(j, name);
+	struct cells *c = jupyter_find_kernel(j, name);
 	struct cells **place;
 
 	if (!c) {
-		place = find_place(j);
+		place = jupyter_find_slot(j);
 		if (!place)
 			return ERR_LIMIT;
-		c = cells_new(j, name);
+		c = jupyter_kernel_new(j, name);
 		if (!c)
 			return -ENOMEM;
 		if (place == &j->kernels[j->kernels_n])
@@ -122,7 +122,8 @@ static int get(struct jupyter *j, struct str name, struct cells **out)
 			/*
 			 * The old kernel may be inside its callback for a failed start.
 			 */
-			loop_free_later(c->box->loop, &(*place)->later, del_later);
+			loop_defer_free(
+				c->box->loop, &(*place)->later, jupyter_on_free_later);
 		*place = c;
 	}
 	*out = c;
@@ -133,13 +134,13 @@ static int get(struct jupyter *j, struct str name, struct cells **out)
 
 static struct jupyter *jupyter_of(const struct act *a)
 {
-	struct plug *p =
-		a->box->plugs ? plugs_find(a->box->plugs, &plugin_jupyter) : NULL;
+	struct plugin_instance *p =
+		a->box->plugs ? plugin_set_find(a->box->plugs, &plugin_jupyter) : NULL;
 
-	return p ? p->own : NULL;
+	return p ? p->data : NULL;
 }
 
-static int run(struct act *a)
+static int jupyter_run_cell(struct act *a)
 {
 	struct jupyter *j = jupyter_of(a);
 	struct str code, name = STR("");
@@ -150,17 +151,17 @@ static int run(struct act *a)
 		a->why = "JupyterRequirement not found. Unable to run IPython action.";
 		return ACT_FAIL;
 	}
-	if (arg_str(a, "code", str_make(NULL, 0), &code) < 0) {
+	if (act_arg_str(a, "code", str_make(NULL, 0), &code) < 0) {
 		observe_error(a,
 			STR("The run_ipython action needs the argument \"code\", a "
 			    "string."));
 		return ACT_DONE;
 	}
-	if (arg_str(a, "kernel", name, &name) < 0 || name.n > KERNELSPEC_NAME_MAX) {
+	if (act_arg_str(a, "kernel", name, &name) < 0 || name.n > KERNELSPEC_NAME_MAX) {
 		observe_error(a, STR("The argument \"kernel\" is no name of a kernel."));
 		return ACT_DONE;
 	}
-	r = get(j, name, &c);
+	r = jupyter_get_kernel(j, name, &c);
 	if (r == ERR_LIMIT) {
 		observe_error(a, STR("There are too many kernels in this sandbox."));
 		return ACT_DONE;
@@ -178,7 +179,7 @@ static const struct arg args[] = {
 static const struct action action_run_ipython = {
 	.name = "run_ipython",
 	.args = args,
-	.start = run,
+	.start = jupyter_run_cell,
 	.abandon = cells_abandon,
 	.cancel = cells_cancel,
 	.stop = cells_stop,
@@ -186,7 +187,7 @@ static const struct action action_run_ipython = {
 
 /* --- Routes --------------------------------------------------------------------- */
 
-static void write_process(const struct runner *r, struct jw *w)
+static void jupyter_write_process(const struct runner *r, struct jw *w)
 {
 	jw_key(w, "pid");
 	if (r->pid)
@@ -197,7 +198,7 @@ static void write_process(const struct runner *r, struct jw *w)
 	jw_uint(w, r->starts);
 }
 
-static void write_kernel(const struct cells *c, struct jw *w)
+static void jupyter_write_kernel(const struct cells *c, struct jw *w)
 {
 	const struct runner *r = c->runner;
 
@@ -210,18 +211,18 @@ static void write_kernel(const struct cells *c, struct jw *w)
 		jw_key(w, "why");
 		jw_cstr(w, c->why);
 	}
-	write_process(r, w);
+	jupyter_write_process(r, w);
 	jw_key(w, "waiting");
-	jw_uint(w, c->line_n);
+	jw_uint(w, c->queue_n);
 	jw_key(w, "cells");
 	jw_uint(w, c->done_n);
 	r->kind->info(r, w);
 	jw_end(w);
 }
 
-static void list(struct plug *p, struct request *rq)
+static void jupyter_reply_list(struct plugin_instance *p, struct request *rq)
 {
-	const struct jupyter *j = p->own;
+	const struct jupyter *j = p->data;
 	struct jw w;
 
 	jw_init(&w, request_out(rq));
@@ -229,19 +230,19 @@ static void list(struct plug *p, struct request *rq)
 	jw_key(&w, "kernels");
 	jw_array(&w);
 	for (size_t i = 0; j && i < j->kernels_n; i++)
-		write_kernel(j->kernels[i], &w);
+		jupyter_write_kernel(j->kernels[i], &w);
 	jw_end(&w);
 	jw_end(&w);
 	request_reply(rq, 200, "application/json");
 }
 
 /* The kernel that the query names. NULL: there is none, and the request is answered. */
-static struct cells *asked(struct plug *p, struct request *rq)
+static struct cells *jupyter_query_kernel(struct plugin_instance *p, struct request *rq)
 {
-	const struct jupyter *j = p->own;
+	const struct jupyter *j = p->data;
 	struct str name = STR("");
 	int r = request_query(rq, STR("kernel"), &name);
-	struct cells *c = r >= 0 && j ? find(j, name) : NULL;
+	struct cells *c = r >= 0 && j ? jupyter_find_kernel(j, name) : NULL;
 
 	if (r < 0)
 		request_fail(rq, 422, STR("The parameter \"kernel\" is wrong."));
@@ -250,9 +251,9 @@ static struct cells *asked(struct plug *p, struct request *rq)
 	return c;
 }
 
-static void outputs(struct plug *p, struct request *rq)
+static void jupyter_reply_outputs(struct plugin_instance *p, struct request *rq)
 {
-	const struct cells *c = asked(p, rq);
+	const struct cells *c = jupyter_query_kernel(p, rq);
 	struct jw w;
 
 	if (!c)
@@ -268,60 +269,60 @@ static void outputs(struct plug *p, struct request *rq)
 	request_reply(rq, 200, "application/json");
 }
 
-static void reply_kernel(struct request *rq, const struct cells *c)
+static void jupyter_reply_kernel(struct request *rq, const struct cells *c)
 {
 	struct jw w;
 
 	jw_init(&w, request_out(rq));
-	write_kernel(c, &w);
+	jupyter_write_kernel(c, &w);
 	request_reply(rq, 200, "application/json");
 }
 
-static void interrupt(struct plug *p, struct request *rq)
+static void jupyter_interrupt(struct plugin_instance *p, struct request *rq)
 {
-	const struct cells *c = asked(p, rq);
+	const struct cells *c = jupyter_query_kernel(p, rq);
 
 	if (!c)
 		return;
 	if (c->runner->state == RUNNER_BUSY)
-		c->runner->kind->nudge(c->runner);
-	reply_kernel(rq, c);
+		c->runner->kind->send_interrupt(c->runner);
+	jupyter_reply_kernel(rq, c);
 }
 
-static void restart(struct plug *p, struct request *rq)
+static void jupyter_restart(struct plugin_instance *p, struct request *rq)
 {
-	struct cells *c = asked(p, rq);
+	struct cells *c = jupyter_query_kernel(p, rq);
 
 	if (!c)
 		return;
 	c->runner->kind->stop(c->runner);
 	cells_start(c);
-	reply_kernel(rq, c);
+	jupyter_reply_kernel(rq, c);
 }
 
-static const struct plug_route routes[] = {
-	{"GET", "/v1/kernels", list, NULL, NULL},
-	{"GET", "/v1/kernels/outputs", outputs, NULL, NULL},
-	{"POST", "/v1/kernels/interrupt", interrupt, NULL, NULL},
-	{"POST", "/v1/kernels/restart", restart, NULL, NULL},
+static const struct plugin_endpoint routes[] = {
+	{"GET", "/v1/kernels", jupyter_reply_list, NULL, NULL},
+	{"GET", "/v1/kernels/outputs", jupyter_reply_outputs, NULL, NULL},
+	{"POST", "/v1/kernels/interrupt", jupyter_interrupt, NULL, NULL},
+	{"POST", "/v1/kernels/restart", jupyter_restart, NULL, NULL},
 	{0},
 };
 
 /* --- The plugin ----------------------------------------------------------------- */
 
-static void stop(struct plug *p)
+static void jupyter_stop(struct plugin_instance *p)
 {
-	struct jupyter *j = p->own;
+	struct jupyter *j = p->data;
 
-	p->own = NULL;
+	p->data = NULL;
 	while (j->kernels_n)
-		cells_del(j->kernels[--j->kernels_n]);
+		jupyter_del_kernel(j->kernels[--j->kernels_n]);
 	buf_free(&j->prepare);
 	free(j);
 }
 
 /* Creates the state, with the default kernel, which is not started yet. */
-static struct jupyter *jupyter_new(struct plug *p)
+static struct jupyter *jupyter_new(struct plugin_instance *p)
 {
 	const char *wanted = env_value(p->box->shell_setup->env, "JUPYTER_KERNEL");
 	struct jupyter *j = calloc(1, sizeof(*j));
@@ -332,11 +333,12 @@ static struct jupyter *jupyter_new(struct plug *p)
 	buf_init(&j->prepare, KERNEL_PREPARE_MAX);
 	buf_str(&j->prepare, skills_text());
 	buf_puts(&j->prepare,
-		plugs_asked(p->box->plugs, &plugin_agent_skills)
+		plugin_set_is_requested(p->box->plugs, &plugin_agent_skills)
 			? "install(sys.modules['__main__'].__dict__)\n"
 			: "install()\n");
 	if (!j->prepare.err)
-		j->kernels[0] = cells_new(j, wanted ? str_c(wanted) : STR(embedded));
+		j->kernels[0] =
+			jupyter_kernel_new(j, wanted ? str_c(wanted) : STR(embedded));
 	j->kernels_n = 1;
 	if (j->kernels[0])
 		return j;
@@ -345,20 +347,20 @@ static struct jupyter *jupyter_new(struct plug *p)
 	return NULL;
 }
 
-static int start(struct plug *p)
+static int jupyter_start(struct plugin_instance *p)
 {
 	struct jupyter *j = jupyter_new(p);
 
 	if (!j)
 		return -ENOMEM;
-	p->own = j;
+	p->data = j;
 	cells_start(j->kernels[0]);
 	return 0;
 }
 
-static void info(const struct plug *p, struct jw *w)
+static void jupyter_write_info(const struct plugin_instance *p, struct jw *w)
 {
-	const struct jupyter *j = p->own;
+	const struct jupyter *j = p->data;
 	const struct runner *r = j ? j->kernels[0]->runner : NULL;
 
 	if (!r || !r->pid)
@@ -366,16 +368,16 @@ static void info(const struct plug *p, struct jw *w)
 	jw_key(w, "kernel");
 	jw_cstr(w, j->kernels[0]->name);
 	r->kind->info(r, w);
-	write_process(r, w);
+	jupyter_write_process(r, w);
 }
 
 static const struct action *const actions_of_it[] = {&action_run_ipython, NULL};
 
 const struct plugin plugin_jupyter = {
 	.name = "jupyter",
-	.start = start,
-	.stop = stop,
-	.info = info,
+	.start = jupyter_start,
+	.stop = jupyter_stop,
+	.info = jupyter_write_info,
 	.actions = actions_of_it,
 	.routes = routes,
 };

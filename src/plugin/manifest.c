@@ -20,7 +20,7 @@ static const char name_chars[] = "abcdefghijklmnopqrstuvwxyz0123456789_-.";
 static const char action_chars[] =
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 
-static bool is_made_of(struct str s, const char *chars)
+static bool manifest_has_only(struct str s, const char *chars)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!s.p[i] || !strchr(chars, s.p[i]))
@@ -28,13 +28,14 @@ static bool is_made_of(struct str s, const char *chars)
 	return s.n > 0;
 }
 
-bool plugin_name_ok(struct str name)
+bool manifest_is_name(struct str name)
 {
-	return name.n <= PLUGIN_NAME_MAX && is_made_of(name, name_chars) &&
+	return name.n <= PLUGIN_NAME_MAX && manifest_has_only(name, name_chars) &&
 		name.p[0] != '.' && name.p[0] != '-';
 }
 
-static void wrong(struct reading *d, const char *key, size_t at, const char *what)
+static void manifest_set_error(
+	struct reading *d, const char *key, size_t at, const char *what)
 {
 	if (d->r)
 		return;
@@ -46,7 +47,7 @@ static void wrong(struct reading *d, const char *key, size_t at, const char *wha
 }
 
 /* at is the index in a list plus one; 0: no list. NULL after an error. */
-static const char *text_of(
+static const char *manifest_get_string(
 	struct reading *d, const char *key, size_t at, struct json_val v)
 {
 	struct str s;
@@ -55,14 +56,14 @@ static const char *text_of(
 	if (d->r)
 		return NULL;
 	if (json_type(v) != JSON_STRING) {
-		wrong(d, key, at, "must be a string");
+		manifest_set_error(d, key, at, "must be a string");
 		return NULL;
 	}
 	d->r = json_str(v, d->arena, &s);
 	if (d->r)
 		return NULL;
 	if (str_find_byte(s, '\0') < s.n) {
-		wrong(d, key, at, "holds a NUL");
+		manifest_set_error(d, key, at, "holds a NUL");
 		return NULL;
 	}
 	c = arena_cstr(d->arena, s);
@@ -70,7 +71,7 @@ static const char *text_of(
 	return c;
 }
 
-static const char **list_of(
+static const char **manifest_get_list(
 	struct reading *d, const char *key, struct json_val v, size_t most, size_t *n)
 {
 	const char **list = arena_array(d->arena, most + 1, sizeof(*list));
@@ -85,62 +86,62 @@ static const char **list_of(
 	if (json_type(v) == JSON_ABSENT)
 		return list;
 	if (json_type(v) != JSON_ARRAY)
-		wrong(d, key, 0, "must be a list of strings");
+		manifest_set_error(d, key, 0, "must be a list of strings");
 	else if (json_count(v) > most)
-		wrong(d, key, 0, "has too many items");
+		manifest_set_error(d, key, 0, "has too many items");
 	while (!d->r && json_next(v, &it, NULL, &item)) {
-		list[*n] = text_of(d, key, *n + 1, item);
+		list[*n] = manifest_get_string(d, key, *n + 1, item);
 		(*n)++;
 		if (!d->r && !list[*n - 1][0])
-			wrong(d, key, *n, "is empty");
+			manifest_set_error(d, key, *n, "is empty");
 	}
 	return list;
 }
 
 /* --- The keys ----------------------------------------------------------------- */
 
-static void read_name(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_name(struct reading *d, const char *key, struct json_val v)
 {
-	const char *name = text_of(d, key, 0, v);
+	const char *name = manifest_get_string(d, key, 0, v);
 
 	if (name && !str_eq(str_c(name), d->name))
-		wrong(d, key, 0, "must be the name of the folder");
+		manifest_set_error(d, key, 0, "must be the name of the folder");
 }
 
-static void read_protocol(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_protocol(struct reading *d, const char *key, struct json_val v)
 {
 	int64_t n;
 
 	if (json_i64(v, &n) < 0)
-		wrong(d, key, 0, "must be a number");
+		manifest_set_error(d, key, 0, "must be a number");
 	else if (n != PROTOCOL)
-		wrong(d, key, 0, "is not spoken here; 1 is");
+		manifest_set_error(d, key, 0, "is not spoken here; 1 is");
 }
 
-static void read_argv(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_argv(struct reading *d, const char *key, struct json_val v)
 {
 	size_t n;
 
-	d->m->argv = list_of(d, key, v, PLUGIN_WORDS_MAX, &n);
+	d->m->argv = manifest_get_list(d, key, v, PLUGIN_WORDS_MAX, &n);
 	if (!n)
-		wrong(d, key, 0, "must name a program");
+		manifest_set_error(d, key, 0, "must name a program");
 }
 
-static void read_probe(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_probe(struct reading *d, const char *key, struct json_val v)
 {
 	size_t n;
 
-	d->m->probe = list_of(d, key, v, PLUGIN_WORDS_MAX, &n);
+	d->m->probe = manifest_get_list(d, key, v, PLUGIN_WORDS_MAX, &n);
 }
 
-static void read_needs(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_needs(struct reading *d, const char *key, struct json_val v)
 {
 	size_t n;
 
-	d->m->needs = list_of(d, key, v, PLUGIN_WORDS_MAX, &n);
+	d->m->needs = manifest_get_list(d, key, v, PLUGIN_WORDS_MAX, &n);
 }
 
-static uint64_t seconds_of(
+static uint64_t manifest_get_seconds(
 	struct reading *d, const char *key, struct json_val v, uint64_t otherwise)
 {
 	int64_t n;
@@ -148,23 +149,24 @@ static uint64_t seconds_of(
 	if (json_type(v) == JSON_ABSENT)
 		return otherwise;
 	if (json_i64(v, &n) < 0 || n < 1 || n > SECONDS_MAX) {
-		wrong(d, key, 0, "must be a number of seconds from 1 to 86400");
+		manifest_set_error(
+			d, key, 0, "must be a number of seconds from 1 to 86400");
 		return otherwise;
 	}
 	return (uint64_t)n * 1000;
 }
 
-static void read_ready(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_ready(struct reading *d, const char *key, struct json_val v)
 {
-	d->m->ready_ms = seconds_of(d, key, v, PLUGIN_READY_MS);
+	d->m->ready_ms = manifest_get_seconds(d, key, v, PLUGIN_READY_MS);
 }
 
-static void read_call(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_call(struct reading *d, const char *key, struct json_val v)
 {
-	d->m->call_ms = seconds_of(d, key, v, PLUGIN_CALL_MS);
+	d->m->call_ms = manifest_get_seconds(d, key, v, PLUGIN_CALL_MS);
 }
 
-static void read_env(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_env(struct reading *d, const char *key, struct json_val v)
 {
 	const char **list = arena_array(d->arena, PLUGIN_WORDS_MAX + 1, sizeof(*list));
 	struct json_val name, value;
@@ -175,18 +177,18 @@ static void read_env(struct reading *d, const char *key, struct json_val v)
 	if (!list)
 		d->r = -ENOMEM;
 	else if (json_type(v) != JSON_OBJECT && json_type(v) != JSON_ABSENT)
-		wrong(d, key, 0, "must be an object of strings");
+		manifest_set_error(d, key, 0, "must be an object of strings");
 	else if (json_count(v) > PLUGIN_WORDS_MAX)
-		wrong(d, key, 0, "has too many members");
+		manifest_set_error(d, key, 0, "has too many members");
 	while (!d->r && json_next(v, &it, &name, &value)) {
-		const char *left = text_of(d, key, 0, name);
-		const char *right = text_of(d, key, n + 1, value);
+		const char *left = manifest_get_string(d, key, 0, name);
+		const char *right = manifest_get_string(d, key, n + 1, value);
 		struct buf both = BUF_INIT(PLUGIN_MANIFEST_MAX);
 
 		if (d->r)
 			return;
 		if (!*left || strchr(left, '='))
-			wrong(d, key, n + 1, "is no name of a variable");
+			manifest_set_error(d, key, n + 1, "is no name of a variable");
 		buf_fmt(&both, "%s=%s", left, right);
 		list[n] = both.err ? NULL : arena_cstr(d->arena, buf_view(&both));
 		if (!list[n++] && !d->r)
@@ -195,23 +197,25 @@ static void read_env(struct reading *d, const char *key, struct json_val v)
 	}
 }
 
-static void read_actions(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_actions(struct reading *d, const char *key, struct json_val v)
 {
-	const char **list = list_of(d, key, v, PLUGIN_WORDS_MAX, &d->m->actions_n);
+	const char **list =
+		manifest_get_list(d, key, v, PLUGIN_WORDS_MAX, &d->m->actions_n);
 
 	d->m->actions = list;
 	for (size_t i = 0; !d->r && i < d->m->actions_n; i++) {
 		struct str s = str_c(list[i]);
 
-		if (s.n > PLUGIN_NAME_MAX || !is_made_of(s, action_chars))
-			wrong(d, key, i + 1, "is no name: letters, digits, _ - .");
+		if (s.n > PLUGIN_NAME_MAX || !manifest_has_only(s, action_chars))
+			manifest_set_error(
+				d, key, i + 1, "is no name: letters, digits, _ - .");
 		for (size_t k = 0; k < i; k++)
 			if (str_eq(s, str_c(list[k])))
-				wrong(d, key, i + 1, "stands twice");
+				manifest_set_error(d, key, i + 1, "stands twice");
 	}
 }
 
-static bool is_method(const char *text)
+static bool manifest_is_method(const char *text)
 {
 	static const char *const methods[] = {
 		"DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT"};
@@ -223,36 +227,39 @@ static bool is_method(const char *text)
 }
 
 /* A path in decoded form, as in requests. A "*" at its end matches any rest. */
-static bool is_path(const char *text)
+static bool manifest_is_path(const char *text)
 {
 	size_t n = strlen(text);
 
 	return text[0] == '/' && n <= PLUGIN_PATH_MAX && strcspn(text, "*") + 1 >= n;
 }
 
-static void read_route(struct reading *d, const char *key, size_t at, struct json_val v)
+static void manifest_read_route(
+	struct reading *d, const char *key, size_t at, struct json_val v)
 {
 	struct plugin_route *r = &d->m->routes[at];
 
 	if (json_type(v) != JSON_OBJECT || json_count(v) != 2) {
-		wrong(d, key, at + 1, "must be an object with method and path");
+		manifest_set_error(
+			d, key, at + 1, "must be an object with method and path");
 		return;
 	}
-	r->method = text_of(d, key, at + 1, json_get(v, "method"));
-	r->path = text_of(d, key, at + 1, json_get(v, "path"));
+	r->method = manifest_get_string(d, key, at + 1, json_get(v, "method"));
+	r->path = manifest_get_string(d, key, at + 1, json_get(v, "path"));
 	if (d->r)
 		return;
-	if (!is_method(r->method))
-		wrong(d, key, at + 1, "has a method that is none");
-	else if (!is_path(r->path))
-		wrong(d, key, at + 1, "has no path: /..., with a * at its end only");
+	if (!manifest_is_method(r->method))
+		manifest_set_error(d, key, at + 1, "has a method that is none");
+	else if (!manifest_is_path(r->path))
+		manifest_set_error(
+			d, key, at + 1, "has no path: /..., with a * at its end only");
 	for (size_t i = 0; i < at; i++)
 		if (!strcmp(r->method, d->m->routes[i].method) &&
 			!strcmp(r->path, d->m->routes[i].path))
-			wrong(d, key, at + 1, "stands twice");
+			manifest_set_error(d, key, at + 1, "stands twice");
 }
 
-static void read_routes(struct reading *d, const char *key, struct json_val v)
+static void manifest_read_routes(struct reading *d, const char *key, struct json_val v)
 {
 	struct json_val item;
 	int it = 0;
@@ -261,11 +268,11 @@ static void read_routes(struct reading *d, const char *key, struct json_val v)
 	if (!d->m->routes)
 		d->r = -ENOMEM;
 	else if (json_type(v) != JSON_ARRAY && json_type(v) != JSON_ABSENT)
-		wrong(d, key, 0, "must be a list of objects");
+		manifest_set_error(d, key, 0, "must be a list of objects");
 	else if (json_count(v) > PLUGIN_WORDS_MAX)
-		wrong(d, key, 0, "has too many items");
+		manifest_set_error(d, key, 0, "has too many items");
 	while (!d->r && json_next(v, &it, NULL, &item))
-		read_route(d, key, d->m->routes_n++, item);
+		manifest_read_route(d, key, d->m->routes_n++, item);
 }
 
 static const struct key {
@@ -273,31 +280,31 @@ static const struct key {
 	bool required;
 	void (*read)(struct reading *d, const char *key, struct json_val v);
 } keys[] = {
-	{"name", true, read_name},
-	{"protocol", true, read_protocol},
-	{"argv", true, read_argv},
-	{"env", false, read_env},
-	{"needs", false, read_needs},
-	{"probe", false, read_probe},
-	{"ready_seconds", false, read_ready},
-	{"call_seconds", false, read_call},
-	{"actions", false, read_actions},
-	{"routes", false, read_routes},
+	{"name", true, manifest_read_name},
+	{"protocol", true, manifest_read_protocol},
+	{"argv", true, manifest_read_argv},
+	{"env", false, manifest_read_env},
+	{"needs", false, manifest_read_needs},
+	{"probe", false, manifest_read_probe},
+	{"ready_seconds", false, manifest_read_ready},
+	{"call_seconds", false, manifest_read_call},
+	{"actions", false, manifest_read_actions},
+	{"routes", false, manifest_read_routes},
 };
 
-static void refuse_others(struct reading *d, struct json_val root)
+static void manifest_check_keys(struct reading *d, struct json_val root)
 {
 	struct json_val key, value;
 	int it = 0;
 
 	while (!d->r && json_next(root, &it, &key, &value)) {
-		const char *name = text_of(d, "a key", 0, key);
+		const char *name = manifest_get_string(d, "a key", 0, key);
 		bool known = false;
 
 		for (size_t i = 0; name && i < ARRAY_LEN(keys); i++)
 			known = known || !strcmp(name, keys[i].name);
 		if (!d->r && !known)
-			wrong(d, name, 0, "is not a key of a manifest");
+			manifest_set_error(d, name, 0, "is not a key of a manifest");
 	}
 }
 
@@ -323,12 +330,12 @@ int plugin_manifest_read(struct plugin_manifest *m, struct str text, struct str 
 		buf_puts(why, "it must be an object");
 		return ERR_SYNTAX;
 	}
-	refuse_others(&d, root);
+	manifest_check_keys(&d, root);
 	for (size_t i = 0; !d.r && i < ARRAY_LEN(keys); i++) {
 		struct json_val v = json_get(root, keys[i].name);
 
 		if (keys[i].required && json_type(v) == JSON_ABSENT)
-			wrong(&d, keys[i].name, 0, "is missing");
+			manifest_set_error(&d, keys[i].name, 0, "is missing");
 		else
 			keys[i].read(&d, keys[i].name, v);
 	}

@@ -27,7 +27,7 @@ struct plugin_manifest {
  * Whether name has only lower-case letters, digits, '_', '-' and '.', does not begin with
  * '-' or '.', and is not too long.
  */
-bool plugin_name_ok(struct str name);
+bool manifest_is_name(struct str name);
 /*
  * Parses the manifest of the folder called name. The strings live in the arena. 0;
  * ERR_SYNTAX: the key and the reason are appended to why; -ENOMEM.

@@ -27,7 +27,7 @@ struct viewer {
 
 /* Exists while there is a viewer. */
 struct screen {
-	struct plug *plug;
+	struct plugin_instance *plug;
 	struct viewer *viewers;
 	size_t viewers_n;
 	struct buf picture; /* the last picture, as a part of the stream */
@@ -37,7 +37,7 @@ struct screen {
 
 /* --- Viewers ---------------------------------------------------------------------- */
 
-static void show(struct screen *s, struct viewer *v)
+static void screen_send_picture(struct screen *s, struct viewer *v)
 {
 	if (v->full || v->shown == s->pictures || !s->picture.n)
 		return;
@@ -45,18 +45,18 @@ static void show(struct screen *s, struct viewer *v)
 	v->full = !request_write(v->rq, buf_view(&s->picture));
 }
 
-static void show_all(struct screen *s);
+static void screen_send_pictures(struct screen *s);
 
-static void pause_over(struct timer *t)
+static void screen_on_pause_end(struct timer *t)
 {
-	show_all(container_of(t, struct screen, pause));
+	screen_send_pictures(container_of(t, struct screen, pause));
 }
 
 /*
  * Sends the latest picture at once, then at most one per SCREEN_PAUSE_MS. Pictures in
  * between are skipped.
  */
-static void show_all(struct screen *s)
+static void screen_send_pictures(struct screen *s)
 {
 	bool any = false;
 
@@ -64,23 +64,24 @@ static void show_all(struct screen *s)
 		return;
 	for (struct viewer *v = s->viewers; v; v = v->next) {
 		any = any || v->shown != s->pictures;
-		show(s, v);
+		screen_send_picture(s, v);
 	}
 	/* Without a timer the next picture is sent without a pause. */
 	if (any &&
-		timer_set(s->plug->box->loop, &s->pause, SCREEN_PAUSE_MS, pause_over) < 0)
+		timer_set(s->plug->box->loop, &s->pause, SCREEN_PAUSE_MS,
+			screen_on_pause_end) < 0)
 		return;
 }
 
 static void screen_del(struct screen *s)
 {
-	s->plug->more = NULL;
+	s->plug->extra = NULL;
 	timer_cancel(s->plug->box->loop, &s->pause);
 	buf_free(&s->picture);
 	free(s);
 }
 
-static void leave(struct viewer *v)
+static void screen_del_viewer(struct viewer *v)
 {
 	struct screen *s = v->screen;
 	struct viewer **at = &s->viewers;
@@ -92,26 +93,26 @@ static void leave(struct viewer *v)
 	v->rq->user = NULL;
 	if (s->viewers)
 		return;
-	external_own_tell(s->plug, "unwatch");
+	external_builtin_send_op(s->plug, "unwatch");
 	screen_del(s);
 }
 
-static struct screen *screen_new(struct plug *p)
+static struct screen *screen_new(struct plugin_instance *p)
 {
 	struct screen *s = calloc(1, sizeof(*s));
 
 	if (s)
 		*s = (struct screen){.plug = p, .picture = BUF_INIT(SCREEN_PICTURE_MAX)};
-	p->more = s;
+	p->extra = s;
 	return s;
 }
 
-static struct screen *screen_of(struct plug *p)
+static struct screen *screen_of(struct plugin_instance *p)
 {
-	return p->more ? p->more : screen_new(p);
+	return p->extra ? p->extra : screen_new(p);
 }
 
-static void look_on(struct plug *p, struct request *rq)
+static void screen_add_viewer(struct plugin_instance *p, struct request *rq)
 {
 	struct viewer *v = arena_alloc(&rq->arena, sizeof(*v));
 	struct screen *s = v ? screen_of(p) : NULL;
@@ -134,23 +135,23 @@ static void look_on(struct plug *p, struct request *rq)
 	v->full = !request_write(rq, STR(BOUNDARY));
 	s->viewers = v;
 	if (s->viewers_n++ == 0)
-		external_own_tell(p, "watch");
-	show(s, v);
+		external_builtin_send_op(p, "watch");
+	screen_send_picture(s, v);
 }
 
 /* --- From the process ------------------------------------------------------------- */
 
-void screen_ready(struct plug *p)
+void screen_on_ready(struct plugin_instance *p)
 {
-	if (p->more)
-		external_own_tell(p, "watch");
+	if (p->extra)
+		external_builtin_send_op(p, "watch");
 }
 
-bool screen_said(struct plug *p, struct str frame)
+bool screen_on_frame(struct plugin_instance *p, struct str frame)
 {
 	const struct str front = STR("{\"op\":\"picture\",\"jpeg\":\"");
 	struct str coded = str_skip(frame, front.n);
-	struct screen *s = p->more;
+	struct screen *s = p->extra;
 
 	if (!str_starts(frame, front) || !str_ends(coded, STR("\"}")))
 		return false;
@@ -174,25 +175,25 @@ bool screen_said(struct plug *p, struct str frame)
 		return true;
 	}
 	s->pictures++;
-	show_all(s);
+	screen_send_pictures(s);
 	return true;
 }
 
 /* --- The plugin ------------------------------------------------------------------- */
 
-void screen_drain(struct plug *p)
+void screen_drain(struct plugin_instance *p)
 {
 	struct screen *s;
 
-	while ((s = p->more)) {
+	while ((s = p->extra)) {
 		struct request *rq = s->viewers->rq;
 
-		leave(s->viewers);
+		screen_del_viewer(s->viewers);
 		request_end(rq);
 	}
 }
 
-void screen_handle(struct plug *p, struct request *rq)
+void screen_handle(struct plugin_instance *p, struct request *rq)
 {
 	struct str stream;
 	int r = request_query(rq, STR("stream"), &stream);
@@ -201,40 +202,40 @@ void screen_handle(struct plug *p, struct request *rq)
 		r = ERR_SYNTAX;
 	if (r < 0)
 		request_fail(rq, 422, STR("\"stream\" is mjpeg, or left out."));
-	else if (!p->own)
+	else if (!p->data)
 		request_fail(rq, 503, STR("There is no browser here."));
-	else if (!external_own_runs(p))
+	else if (!external_builtin_is_running(p))
 		request_fail(rq, 409,
 			STR("No browser has been started yet: the first browse or "
 			    "browse_interactive action starts it."));
 	else if (r == 0)
-		look_on(p, rq);
+		screen_add_viewer(p, rq);
 	else
-		external_own_handle(p, rq);
+		external_builtin_handle(p, rq);
 }
 
 /* Whether the request is for a stream, and not for a single picture. */
-static bool looks_on(struct request *rq)
+static bool screen_is_stream(struct request *rq)
 {
 	struct str stream;
 
 	return request_query(rq, STR("stream"), &stream) == 0;
 }
 
-void screen_room(struct request *rq)
+void screen_on_writable(struct request *rq)
 {
 	struct viewer *v = rq->user;
 
-	if (!v || !looks_on(rq))
+	if (!v || !screen_is_stream(rq))
 		return;
 	v->full = false;
-	show(v->screen, v);
+	screen_send_picture(v->screen, v);
 }
 
-void screen_gone(struct request *rq)
+void screen_on_disconnect(struct request *rq)
 {
-	if (looks_on(rq))
-		leave(rq->user);
+	if (screen_is_stream(rq))
+		screen_del_viewer(rq->user);
 	else
-		external_gone(rq);
+		external_on_disconnect(rq);
 }

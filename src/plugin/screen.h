@@ -2,17 +2,19 @@
 #ifndef PLUGIN_SCREEN_H
 #define PLUGIN_SCREEN_H
 
-#include "plugin/plug.h"
+#include "plugin/plugin.h"
 
-/* For external_own. These functions keep their state in p->more. */
-void screen_ready(struct plug *p);
-bool screen_said(struct plug *p, struct str frame);
-/* For plugin->drain, and before external_own_stop: ends the replies of all viewers. */
-void screen_drain(struct plug *p);
+/* For external_builtin. These functions keep their state in p->more. */
+void screen_on_ready(struct plugin_instance *p);
+bool screen_on_frame(struct plugin_instance *p, struct str frame);
+/*
+ * For plugin->drain, and before external_builtin_stop: ends the replies of all viewers.
+ */
+void screen_drain(struct plugin_instance *p);
 
 /* For the route. */
-void screen_handle(struct plug *p, struct request *rq);
-void screen_room(struct request *rq);
-void screen_gone(struct request *rq);
+void screen_handle(struct plugin_instance *p, struct request *rq);
+void screen_on_writable(struct request *rq);
+void screen_on_disconnect(struct request *rq);
 
 #endif

@@ -6,7 +6,7 @@
  * The skills are programs on the PATH, and modules of each Python: there is nothing to
  * start. If jupyter is requested, too, cells have their functions without an import.
  */
-static int table_start_skills(struct plug *p)
+static int table_start_skills(struct plugin_instance *p)
 {
 	struct buf why = BUF_INIT(2 * FILE_PATH_MAX);
 	char path[FILE_PATH_MAX];
@@ -15,9 +15,9 @@ static int table_start_skills(struct plug *p)
 	if (r)
 		plugins_program_explain(path, r, &why);
 	if (!r)
-		plug_ready(p);
+		plugin_mark_ready(p);
 	else
-		plug_unavailable(p, buf_cstr(&why) ? why.p : err_text(r));
+		plugin_mark_unavailable(p, buf_cstr(&why) ? why.p : err_text(r));
 	buf_free(&why);
 	return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef PLUGIN_TABLE_H
 #define PLUGIN_TABLE_H
 
-#include "plugin/plug.h"
+#include "plugin/plugin.h"
 
 extern const struct plugin plugin_agent_skills;
 extern const struct plugin plugin_browser;

@@ -32,7 +32,7 @@ enum vscode_state { STARTING, UP, PAUSED, GONE };
 
 struct vscode {
 	enum vscode_state state;
-	struct plug *plug;
+	struct plugin_instance *plug;
 	char program[FILE_PATH_MAX];
 	char token[UUID_TEXT];
 	char base[PATH_MAX_HERE]; /* --server-base-path; or empty */
@@ -50,23 +50,23 @@ struct vscode {
 	char last_words[WORD]; /* the last complete line that is not empty */
 };
 
-static struct loop *loop_of(const struct vscode *v)
+static struct loop *vscode_loop(const struct vscode *v)
 {
 	return v->plug->box->loop;
 }
 
-static void enter(struct vscode *v, enum vscode_state to)
+static void vscode_enter(struct vscode *v, enum vscode_state to)
 {
 	assert(v->state != GONE);
 	assert(to != UP || v->state == STARTING);
 	v->state = to;
-	timer_cancel(loop_of(v), &v->timer);
+	timer_cancel(vscode_loop(v), &v->timer);
 }
 
 /* --- The program ------------------------------------------------------------------ */
 
 /* A program from the plugin's folder goes before those of the image. */
-static bool find_program(const char *const *env, char out[FILE_PATH_MAX])
+static bool vscode_find_program(const char *const *env, char out[FILE_PATH_MAX])
 {
 	static const char *const places[] = {
 		"/.od/plugins/vscode/bin/openvscode-server",
@@ -91,7 +91,7 @@ static bool find_program(const char *const *env, char out[FILE_PATH_MAX])
  * If a gateway selects the sandbox by the first part of the path, the editor needs the
  * prefix of its own paths.
  */
-static void find_base(const char *const *env, char out[PATH_MAX_HERE])
+static void vscode_find_base_path(const char *const *env, char out[PATH_MAX_HERE])
 {
 	struct str given = str_c(env_value(env, "OPENVSCODE_SERVER_BASE_PATH"));
 	struct str id = str_c(env_value(env, "RUNTIME_ID"));
@@ -111,7 +111,7 @@ static void find_base(const char *const *env, char out[PATH_MAX_HERE])
 }
 
 /* A UUID of random bits, RFC 9562 section 5.4. */
-static int make_token(char out[UUID_TEXT])
+static int vscode_make_token(char out[UUID_TEXT])
 {
 	uint8_t b[16];
 	char hex[2 * sizeof(b) + 1];
@@ -129,7 +129,7 @@ static int make_token(char out[UUID_TEXT])
 
 /* --- Output ----------------------------------------------------------------------- */
 
-static void take_output(struct vscode *v, struct str text)
+static void vscode_put_output(struct vscode *v, struct str text)
 {
 	while (text.n) {
 		char c = text.p[0];
@@ -146,103 +146,104 @@ static void take_output(struct vscode *v, struct str text)
 }
 
 /* True: the output has ended. */
-static bool drain(struct vscode *v)
+static bool vscode_read_output(struct vscode *v)
 {
 	char room[4096];
 	ssize_t n = v->out.fd < 0 ? 0 : read(v->out.fd, room, sizeof(room));
 
 	if (n > 0)
-		take_output(v, str_make(room, (size_t)n));
+		vscode_put_output(v, str_make(room, (size_t)n));
 	return n == 0;
 }
 
-static void output_ready(struct io *io, uint32_t events)
+static void vscode_on_output(struct io *io, uint32_t events)
 {
 	struct vscode *v = container_of(io, struct vscode, out);
 
 	(void)events;
-	if (drain(v))
-		loop_close(loop_of(v), io);
+	if (vscode_read_output(v))
+		loop_close(vscode_loop(v), io);
 }
 
 /* --- Check of the port ------------------------------------------------------------ */
 
-static void probe_ready(struct io *io, uint32_t events)
+static void vscode_on_probe(struct io *io, uint32_t events)
 {
 	struct vscode *v = container_of(io, struct vscode, probe);
-	int r = fd_connected(io->fd);
+	int r = fd_connect_result(io->fd);
 
 	(void)events;
-	loop_close(loop_of(v), io);
+	loop_close(vscode_loop(v), io);
 	if (r < 0 || v->state != STARTING)
 		return;
-	enter(v, UP);
-	plug_ready(v->plug);
+	vscode_enter(v, UP);
+	plugin_mark_ready(v->plug);
 }
 
-static const char *probe_address(const char *address)
+static const char *vscode_probe_address(const char *address)
 {
 	if (!strcmp(address, "0.0.0.0"))
 		return "127.0.0.1";
 	return strcmp(address, "::") ? address : "::1";
 }
 
-static void look(struct timer *t)
+static void vscode_check_ready(struct timer *t)
 {
 	struct vscode *v = container_of(t, struct vscode, timer);
 	int fd;
 
-	if (loop_now(loop_of(v)) - v->started > VSCODE_START_MS) {
+	if (loop_now(vscode_loop(v)) - v->started > VSCODE_START_MS) {
 		snprintf(v->last_words, sizeof(v->last_words), "nobody listens");
 		tree_kill_now(v->pid);
 		return;
 	}
-	loop_close(loop_of(v), &v->probe);
-	fd = fd_connect_tcp(probe_address(v->plug->box->config->address), v->port);
-	if (fd >= 0 && loop_add(loop_of(v), &v->probe, fd, EPOLLOUT, probe_ready) < 0)
+	loop_close(vscode_loop(v), &v->probe);
+	fd = fd_connect_tcp(vscode_probe_address(v->plug->box->config->address), v->port);
+	if (fd >= 0 &&
+		loop_add(vscode_loop(v), &v->probe, fd, EPOLLOUT, vscode_on_probe) < 0)
 		fd_close(&fd);
-	if (timer_set(loop_of(v), t, VSCODE_LOOK_MS, look) < 0)
+	if (timer_set(vscode_loop(v), t, VSCODE_LOOK_MS, vscode_check_ready) < 0)
 		log_warn("vscode: out of memory for a timer");
 }
 
 /* --- The process ------------------------------------------------------------------ */
 
-static void start_again(struct timer *t);
+static void vscode_restart(struct timer *t);
 
-static void fail(struct vscode *v, const char *words)
+static void vscode_fail(struct vscode *v, const char *words)
 {
 	char why[PLUGIN_WHY_MAX];
 	uint64_t pause = VSCODE_PAUSE_MS << v->failures;
 
 	if (++v->failures == VSCODE_FAILURES_MAX) {
-		enter(v, GONE);
+		vscode_enter(v, GONE);
 	} else {
-		enter(v, PAUSED);
-		if (timer_set(loop_of(v), &v->timer, pause, start_again) < 0)
-			enter(v, GONE);
+		vscode_enter(v, PAUSED);
+		if (timer_set(vscode_loop(v), &v->timer, pause, vscode_restart) < 0)
+			vscode_enter(v, GONE);
 	}
 	snprintf(why, sizeof(why), "%s%s",
 		v->state == GONE ? "given up after several starts: " : "", words);
-	plug_unavailable(v->plug, why);
+	plugin_mark_unavailable(v->plug, why);
 }
 
-static void close_all(struct vscode *v)
+static void vscode_close_io(struct vscode *v)
 {
-	loop_close(loop_of(v), &v->out);
-	loop_close(loop_of(v), &v->probe);
+	loop_close(vscode_loop(v), &v->out);
+	loop_close(vscode_loop(v), &v->probe);
 	spawn_report_close(&v->report);
 }
 
-static void ended(struct child *c, int status)
+static void vscode_on_exit(struct child *c, int status)
 {
 	struct vscode *v = container_of(c, struct vscode, child);
-	int err = spawn_outcome(&v->report);
+	int err = spawn_read_outcome(&v->report);
 	char why[PLUGIN_WHY_MAX];
 
 	/* Processes left in its group have no editor any more. */
 	kill(-v->pid, SIGKILL);
-	drain(v);
-	take_output(v, STR("\n"));
+	vscode_read_output(v);
+	vscode_put_output(v, STR("\n"));
 	if (err < 0 && err != -EAGAIN)
 		snprintf(why, sizeof(why), "%s: %s", v->report.step, err_text(err));
 	else
@@ -250,14 +251,14 @@ static void ended(struct child *c, int status)
 			WIFSIGNALED(status) ? "signal" : "exit status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
 			v->last_words[0] ? ": " : "", v->last_words);
-	close_all(v);
+	vscode_close_io(v);
 	v->pid = 0;
-	if (loop_now(loop_of(v)) - v->started > VSCODE_STEADY_MS)
+	if (loop_now(vscode_loop(v)) - v->started > VSCODE_STEADY_MS)
 		v->failures = 0;
-	fail(v, why);
+	vscode_fail(v, why);
 }
 
-static const char *const *coder_env(
+static const char *const *vscode_make_coder_env(
 	const char *const *env, const char *password, const char **room, size_t max)
 {
 	size_t n = 0;
@@ -272,7 +273,7 @@ static const char *const *coder_env(
 }
 
 /* Both programs receive the address and the token, each by its own options. */
-static int launch(struct vscode *v, int out)
+static int vscode_spawn(struct vscode *v, int out)
 {
 	const struct box *box = v->plug->box;
 	char place[WORD], port[16], password[WORD], cwd[FILE_PATH_MAX];
@@ -292,7 +293,7 @@ static int launch(struct vscode *v, int out)
 		.cwd = cwd,
 		.tty = -1,
 		.fds = {-1, out, out},
-		.dies_with_us = true,
+		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = box->shell_setup->user,
 	};
@@ -301,27 +302,28 @@ static int launch(struct vscode *v, int out)
 	snprintf(place, sizeof(place), strchr(address, ':') ? "[%s]:%s" : "%s:%s",
 		address, port);
 	snprintf(password, sizeof(password), "PASSWORD=%s", v->token);
-	snprintf(cwd, sizeof(cwd), "%.*s", STR_ARG(box_cwd(box)));
+	snprintf(cwd, sizeof(cwd), "%.*s", STR_ARG(act_box_cwd(box)));
 	if (coder)
-		sp.env = coder_env(sp.env, password, mine, ARRAY_LEN(mine));
+		sp.env = vscode_make_coder_env(sp.env, password, mine, ARRAY_LEN(mine));
 	return spawn(&sp, &v->pid, &v->report);
 }
 
-static int start_process(struct vscode *v)
+static int vscode_start_process(struct vscode *v)
 {
 	int out[2] = {-1, -1};
 	int r = fd_pipe(out);
 
 	if (r == 0)
-		r = loop_add(loop_of(v), &v->out, out[0], EPOLLIN, output_ready);
+		r = loop_add(vscode_loop(v), &v->out, out[0], EPOLLIN, vscode_on_output);
 	if (r == 0) {
 		out[0] = -1;
-		r = launch(v, out[1]);
+		r = vscode_spawn(v, out[1]);
 	}
 	if (r == 0)
-		r = timer_set(loop_of(v), &v->timer, VSCODE_LOOK_MS, look);
+		r = timer_set(
+			vscode_loop(v), &v->timer, VSCODE_LOOK_MS, vscode_check_ready);
 	if (r == 0)
-		children_watch(&v->child, v->pid, ended);
+		children_watch(&v->child, v->pid, vscode_on_exit);
 	else if (v->pid)
 		tree_kill_now(v->pid);
 	fd_close(&out[0]);
@@ -333,7 +335,7 @@ static int start_process(struct vscode *v)
  * Refuses a port in use: another server would be taken for the editor, and users would be
  * sent to it.
  */
-static int check_port(const struct vscode *v)
+static int vscode_check_port(const struct vscode *v)
 {
 	int fd = fd_listen_tcp(v->plug->box->config->address, v->port, 1);
 
@@ -343,35 +345,35 @@ static int check_port(const struct vscode *v)
 	return 0;
 }
 
-static void start_again(struct timer *t)
+static void vscode_restart(struct timer *t)
 {
 	struct vscode *v = container_of(t, struct vscode, timer);
 	char why[PLUGIN_WHY_MAX];
-	int r = check_port(v);
+	int r = vscode_check_port(v);
 
-	enter(v, STARTING);
-	v->started = loop_now(loop_of(v));
+	vscode_enter(v, STARTING);
+	v->started = loop_now(vscode_loop(v));
 	v->words_n = 0;
 	v->last_words[0] = '\0';
 	if (r < 0) {
 		snprintf(why, sizeof(why), "port %" PRIu16 ": %s", v->port, err_text(r));
-		fail(v, why);
+		vscode_fail(v, why);
 		return;
 	}
-	r = start_process(v);
+	r = vscode_start_process(v);
 	if (r < 0) {
-		close_all(v);
+		vscode_close_io(v);
 		v->pid = 0;
 		snprintf(why, sizeof(why), "%.128s: %s", v->program, err_text(r));
-		fail(v, why);
+		vscode_fail(v, why);
 	}
 }
 
 /* --- The plugin ------------------------------------------------------------------- */
 
-static void connection_token(struct plug *p, struct request *rq)
+static void vscode_reply_token(struct plugin_instance *p, struct request *rq)
 {
-	const struct vscode *v = p->own;
+	const struct vscode *v = p->data;
 	struct jw w;
 
 	jw_init(&w, request_out(rq));
@@ -385,7 +387,7 @@ static void connection_token(struct plug *p, struct request *rq)
 	request_reply(rq, 200, "application/json");
 }
 
-static struct vscode *vscode_new(struct plug *p, uint16_t port)
+static struct vscode *vscode_new(struct plugin_instance *p, uint16_t port)
 {
 	struct vscode *v = calloc(1, sizeof(*v));
 
@@ -398,13 +400,13 @@ static struct vscode *vscode_new(struct plug *p, uint16_t port)
 		.out.fd = -1,
 		.probe.fd = -1,
 	};
-	if (make_token(v->token) == 0)
+	if (vscode_make_token(v->token) == 0)
 		return v;
 	free(v);
 	return NULL;
 }
 
-static int start(struct plug *p)
+static int vscode_start(struct plugin_instance *p)
 {
 	const char *const *env = p->box->shell_setup->env;
 	struct str port = str_c(env_value(env, "VSCODE_PORT"));
@@ -413,12 +415,12 @@ static int start(struct plug *p)
 	uint64_t number;
 
 	if (str_u64(port, UINT16_MAX, &number) < 0 || !number) {
-		plug_unavailable(
+		plugin_mark_unavailable(
 			p, port.n ? "VSCODE_PORT is no port" : "VSCODE_PORT is not set");
 		return 0;
 	}
-	if (!find_program(env, program)) {
-		plug_unavailable(
+	if (!vscode_find_program(env, program)) {
+		plugin_mark_unavailable(
 			p, "neither openvscode-server nor code-server was found");
 		return 0;
 	}
@@ -426,28 +428,28 @@ static int start(struct plug *p)
 	if (!v)
 		return -ENOMEM;
 	snprintf(v->program, sizeof(v->program), "%s", program);
-	find_base(env, v->base);
-	p->own = v;
-	start_again(&v->timer);
+	vscode_find_base_path(env, v->base);
+	p->data = v;
+	vscode_restart(&v->timer);
 	return 0;
 }
 
-static void stop(struct plug *p)
+static void vscode_stop(struct plugin_instance *p)
 {
-	struct vscode *v = p->own;
+	struct vscode *v = p->data;
 
-	p->own = NULL;
+	p->data = NULL;
 	children_forget(&v->child);
-	timer_cancel(loop_of(v), &v->timer);
+	timer_cancel(vscode_loop(v), &v->timer);
 	if (v->pid)
 		tree_kill_now(v->pid);
-	close_all(v);
+	vscode_close_io(v);
 	free(v);
 }
 
-static void info(const struct plug *p, struct jw *w)
+static void vscode_write_info(const struct plugin_instance *p, struct jw *w)
 {
-	const struct vscode *v = p->own;
+	const struct vscode *v = p->data;
 
 	if (!v || !v->pid)
 		return;
@@ -459,15 +461,15 @@ static void info(const struct plug *p, struct jw *w)
 	jw_int(w, v->pid);
 }
 
-static const struct plug_route routes[] = {
-	{"GET", "/vscode/connection_token", connection_token, NULL, NULL},
+static const struct plugin_endpoint routes[] = {
+	{"GET", "/vscode/connection_token", vscode_reply_token, NULL, NULL},
 	{0},
 };
 
 const struct plugin plugin_vscode = {
 	.name = "vscode",
-	.start = start,
-	.stop = stop,
-	.info = info,
+	.start = vscode_start,
+	.stop = vscode_stop,
+	.info = vscode_write_info,
 	.routes = routes,
 };

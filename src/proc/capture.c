@@ -13,7 +13,8 @@
 enum { LOOK_MS = 5 };
 
 /* Reads until the program has closed its output. */
-static int collect(const struct capture *c, int fd, uint64_t deadline, struct buf *out)
+static int capture_read_output(
+	const struct capture *c, int fd, uint64_t deadline, struct buf *out)
 {
 	for (;;) {
 		int r = c->wait(fd, POLLIN, deadline);
@@ -35,7 +36,8 @@ static int collect(const struct capture *c, int fd, uint64_t deadline, struct bu
 }
 
 /* Programs usually close their output by ending, so that this waits briefly. */
-static int reap(const struct capture *c, pid_t pid, uint64_t deadline, int *status)
+static int capture_reap(
+	const struct capture *c, pid_t pid, uint64_t deadline, int *status)
 {
 	for (;;) {
 		pid_t got = waitpid(pid, status, WNOHANG);
@@ -54,7 +56,7 @@ static int reap(const struct capture *c, pid_t pid, uint64_t deadline, int *stat
 	}
 }
 
-static void put_down(pid_t pid)
+static void capture_kill(pid_t pid)
 {
 	kill(-pid, SIGKILL);
 	kill(pid, SIGKILL);
@@ -62,7 +64,7 @@ static void put_down(pid_t pid)
 		;
 }
 
-static int follow(const struct capture *c, pid_t pid, int in, int out_fd,
+static int capture_supervise(const struct capture *c, pid_t pid, int in, int out_fd,
 	struct spawn_report *report, struct buf *out, int *code)
 {
 	uint64_t deadline = clock_ms() + c->ms;
@@ -73,15 +75,15 @@ static int follow(const struct capture *c, pid_t pid, int in, int out_fd,
 		r = -errno;
 	fd_close(&in);
 	if (!r)
-		r = collect(c, out_fd, deadline, out);
+		r = capture_read_output(c, out_fd, deadline, out);
 	if (!r) {
-		r = spawn_outcome(report);
+		r = spawn_read_outcome(report);
 		r = r == -EAGAIN ? 0 : r;
 	}
 	if (!r)
-		r = reap(c, pid, deadline, &status);
+		r = capture_reap(c, pid, deadline, &status);
 	if (r) {
-		put_down(pid);
+		capture_kill(pid);
 		return r;
 	}
 	*code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -112,7 +114,7 @@ int capture(const struct capture *c, struct buf *out, int *code)
 	fd_close(&in[0]);
 	fd_close(&got[1]);
 	if (!r) {
-		r = follow(c, pid, in[1], got[0], &report, out, code);
+		r = capture_supervise(c, pid, in[1], got[0], &report, out, code);
 		in[1] = -1;
 	}
 	spawn_report_close(&report);

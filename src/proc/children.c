@@ -24,7 +24,7 @@ void children_forget(struct child *c)
 	c->pid = 0;
 }
 
-static int wait_status(const siginfo_t *si)
+static int children_make_status(const siginfo_t *si)
 {
 	if (si->si_code == CLD_EXITED)
 		return (si->si_status & 0xff) << 8;
@@ -32,7 +32,7 @@ static int wait_status(const siginfo_t *si)
 }
 
 /* Signals coalesce: reaps until there is nothing left to reap. */
-static void reap(void *arg, int signo)
+static void children_on_sigchld(void *arg, int signo)
 {
 	(void)arg;
 	(void)signo;
@@ -48,7 +48,7 @@ static void reap(void *arg, int signo)
 			child_fn *fn = c->fn;
 
 			children_forget(c);
-			fn(c, wait_status(&si));
+			fn(c, children_make_status(&si));
 		}
 		if (waitpid(si.si_pid, NULL, 0) < 0 && errno == ECHILD)
 			return;
@@ -57,5 +57,5 @@ static void reap(void *arg, int signo)
 
 int children_init(struct loop *l)
 {
-	return loop_signal(l, SIGCHLD, reap, NULL);
+	return loop_handle_signal(l, SIGCHLD, children_on_sigchld, NULL);
 }

@@ -26,9 +26,9 @@ int companion_begin(struct companion *c, companion_fn *fn, const void *arg)
 	*c = (struct companion){.pid = -1, .sock = -1};
 	if (r)
 		return r;
-	r = fd_blocking(pair[0]);
+	r = fd_set_blocking(pair[0]);
 	if (!r)
-		r = fd_blocking(pair[1]);
+		r = fd_set_blocking(pair[1]);
 	if (!r) {
 		c->pid = fork();
 		r = c->pid < 0 ? -errno : 0;

@@ -79,7 +79,7 @@ static void container_load_mounts(struct buf *out)
 	ssize_t n = fd < 0 ? 0 : 1;
 
 	while (n > 0) {
-		char *space = buf_room(out, MOUNTS_PIECE);
+		char *space = buf_reserve(out, MOUNTS_PIECE);
 
 		n = space ? fd_read_full(fd, space, MOUNTS_PIECE) : 0;
 		if (n > 0)

@@ -13,7 +13,7 @@
 /* --- In the hashing process: lengths of the file come at 0, the digest goes to 1 ---- */
 
 /* 1 with *n, 0 at the end, -1. */
-static int read_length(uint64_t *n)
+static int hasher_read_length(uint64_t *n)
 {
 	ssize_t got;
 
@@ -23,7 +23,7 @@ static int read_length(uint64_t *n)
 	return got == sizeof(*n) ? 1 : got == 0 ? 0 : -1;
 }
 
-static int hash_up_to(struct hasher *h, uint64_t end)
+static int hasher_hash_file(struct hasher *h, uint64_t end)
 {
 	char piece[HASHER_PIECE];
 
@@ -42,17 +42,17 @@ static int hash_up_to(struct hasher *h, uint64_t end)
 	return 0;
 }
 
-static _Noreturn void child(struct hasher *h, int in, int out)
+static _Noreturn void hasher_run_child(struct hasher *h, int in, int out)
 {
 	uint8_t digest[SHA256_LEN];
 	uint64_t end;
 	int r = -1;
 
 	if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(h->file, 2) == 2 &&
-		fd_blocking(0) == 0 && fd_blocking(1) == 0) {
+		fd_set_blocking(0) == 0 && fd_set_blocking(1) == 0) {
 		spawn_close_from(3);
-		while ((r = read_length(&end)) == 1)
-			if (hash_up_to(h, end) < 0)
+		while ((r = hasher_read_length(&end)) == 1)
+			if (hasher_hash_file(h, end) < 0)
 				_exit(1);
 	}
 	if (r)
@@ -70,7 +70,7 @@ void hasher_begin(struct hasher *h, int fd)
 }
 
 /* If no process can be started, this one goes on hashing. */
-static void start(struct hasher *h)
+static void hasher_start_child(struct hasher *h)
 {
 	int in[2], out[2];
 	pid_t pid;
@@ -84,7 +84,7 @@ static void start(struct hasher *h)
 	}
 	pid = fork();
 	if (pid == 0)
-		child(h, in[0], out[1]);
+		hasher_run_child(h, in[0], out[1]);
 	fd_close(&in[0]);
 	fd_close(&out[1]);
 	if (pid < 0) {
@@ -95,42 +95,42 @@ static void start(struct hasher *h)
 	h->pid = pid;
 	h->to = in[1];
 	h->from = out[0];
-	h->told = h->n;
+	h->sent_n = h->n;
 }
 
 /* A full pipe loses nothing: the next length includes this one. */
-static void tell(struct hasher *h)
+static void hasher_send_length(struct hasher *h)
 {
 	if (write(h->to, &h->n, sizeof(h->n)) == sizeof(h->n))
-		h->told = h->n;
+		h->sent_n = h->n;
 }
 
 void hasher_put(struct hasher *h, struct str piece)
 {
 	h->n += piece.n;
 	if (h->pid) {
-		if (h->n - h->told >= HASHER_STEP)
-			tell(h);
+		if (h->n - h->sent_n >= HASHER_STEP)
+			hasher_send_length(h);
 		return;
 	}
 	sha256_update(&h->h, piece.p, piece.n);
 	/* After a failed start, the next attempt follows much later. */
-	if (h->n >= HASHER_FROM && h->n - h->told >= HASHER_FROM) {
-		h->told = h->n;
-		start(h);
+	if (h->n >= HASHER_FROM && h->n - h->sent_n >= HASHER_FROM) {
+		h->sent_n = h->n;
+		hasher_start_child(h);
 	}
 }
 
 /* The other process ends by itself after the last length and the end of its input. */
-static int receive(struct hasher *h, uint8_t digest[SHA256_LEN])
+static int hasher_recv_digest(struct hasher *h, uint8_t digest[SHA256_LEN])
 {
 	struct pollfd p = {.fd = h->from, .events = POLLIN};
 	ssize_t n;
 	int r;
 
-	tell(h);
+	hasher_send_length(h);
 	fd_close(&h->to);
-	if (h->told != h->n)
+	if (h->sent_n != h->n)
 		return -ETIMEDOUT;
 	do
 		r = poll(&p, 1, HASHER_MS);
@@ -146,7 +146,7 @@ int hasher_end(struct hasher *h, uint8_t digest[SHA256_LEN])
 	int r = 0;
 
 	if (h->pid)
-		r = receive(h, digest);
+		r = hasher_recv_digest(h, digest);
 	else
 		sha256_final(&h->h, digest);
 	hasher_drop(h);

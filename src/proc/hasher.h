@@ -12,7 +12,7 @@
 struct hasher {
 	struct sha256 h; /* of all bytes, while there is no other process */
 	uint64_t n;      /* bytes so far */
-	uint64_t told;   /* the last length sent to the other process */
+	uint64_t sent_n; /* the last length sent to the other process */
 	int file;        /* the caller's */
 	pid_t pid;       /* of the other process; 0: there is none */
 	int to, from;    /* pipes to it and back */

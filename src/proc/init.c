@@ -58,13 +58,13 @@ static struct {
 
 static volatile sig_atomic_t stops; /* received signals that request the end */
 
-static void on_signal(int signo)
+static void init_on_signal(int signo)
 {
 	if (signo != SIGCHLD)
 		stops++;
 }
 
-static struct entry *find(const char *name)
+static struct entry *init_find_entry(const char *name)
 {
 	for (size_t i = 0; i < init.n; i++)
 		if (init.entries[i].fd >= 0 && !strcmp(init.entries[i].name, name))
@@ -72,7 +72,7 @@ static struct entry *find(const char *name)
 	return NULL;
 }
 
-static struct entry *vacant(void)
+static struct entry *init_alloc_entry(void)
 {
 	for (size_t i = 0; i < init.n; i++)
 		if (init.entries[i].fd < 0)
@@ -80,21 +80,21 @@ static struct entry *vacant(void)
 	return init.n < ENTRIES ? &init.entries[init.n++] : NULL;
 }
 
-static void drop(const char *name)
+static void init_drop_entry(const char *name)
 {
-	struct entry *e = find(name);
+	struct entry *e = init_find_entry(name);
 
 	if (e)
 		fd_close(&e->fd);
 }
 
-static void keep(const struct store_record *r, int fd)
+static void init_put_entry(const struct store_record *r, int fd)
 {
 	struct entry *e;
 
-	drop(r->name);
+	init_drop_entry(r->name);
 	/* Init needs spare descriptors: without them serve could not be started again. */
-	e = fd < init.fd_end ? vacant() : NULL;
+	e = fd < init.fd_end ? init_alloc_entry() : NULL;
 	if (!e) {
 		log_error("init: the fd store is full, %s is not kept", r->name);
 		fd_close(&fd);
@@ -104,13 +104,13 @@ static void keep(const struct store_record *r, int fd)
 	memcpy(e->name, r->name, sizeof(e->name));
 }
 
-static void disconnect(void)
+static void init_disconnect(void)
 {
 	fd_close(&init.sock);
 }
 
 /* Handles the records from serve; at the end of the stream serve is dead or dying. */
-static void receive(void)
+static void init_recv_records(void)
 {
 	struct store s = {.sock = init.sock};
 	struct store_record r;
@@ -122,18 +122,18 @@ static void receive(void)
 	 */
 	while ((err = store_next(&s, &r, &fd)) == 0 || err == -ECONNRESET) {
 		if (err == 0 && r.op == STORE_PUT && fd >= 0)
-			keep(&r, fd);
+			init_put_entry(&r, fd);
 		else if (err == 0 && r.op == STORE_PUT)
 			log_error("init: no descriptor for %s, it is not kept", r.name);
 		else if (err == 0 && r.op == STORE_DROP)
-			drop(r.name);
+			init_drop_entry(r.name);
 	}
 	if (err != -EAGAIN)
-		disconnect();
+		init_disconnect();
 }
 
 /* Sends a record that is due to serve: false when none is, or it cannot be sent now. */
-static bool send_next(void)
+static bool init_send_record(void)
 {
 	struct store_record r = {.op = STORE_END};
 	struct entry *e = NULL;
@@ -166,7 +166,7 @@ static bool send_next(void)
 	return true;
 }
 
-static bool anything_due(void)
+static bool init_has_due(void)
 {
 	for (size_t i = 0; i < init.n; i++)
 		if (init.entries[i].fd >= 0 &&
@@ -175,7 +175,7 @@ static bool anything_due(void)
 	return init.end_due;
 }
 
-static void start(serve_fn *serve, void *arg)
+static void init_start_serve(serve_fn *serve, void *arg)
 {
 	pid_t self = getpid();
 	int pair[2];
@@ -221,7 +221,7 @@ fail:
 }
 
 /* True when there were too many crashes within the window. */
-static bool crashed_too_often(uint64_t now)
+static bool init_add_crash(uint64_t now)
 {
 	uint64_t *oldest = &init.crashes[init.crash_n % ARRAY_LEN(init.crashes)];
 	bool often =
@@ -232,7 +232,7 @@ static bool crashed_too_often(uint64_t now)
 	return often;
 }
 
-static void serve_ended(int status)
+static void init_on_serve_exit(int status)
 {
 	uint64_t now = clock_ms();
 	uint64_t life = now - init.started;
@@ -240,8 +240,8 @@ static void serve_ended(int status)
 
 	/* The last records of serve may still be in the socket. */
 	if (init.sock >= 0)
-		receive();
-	disconnect();
+		init_recv_records();
+	init_disconnect();
 	init.serve = 0;
 	if (WIFEXITED(status) || stops) {
 		init.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -249,7 +249,7 @@ static void serve_ended(int status)
 	}
 	if (WTERMSIG(status) == SIGKILL) {
 		wait = life < RESTART_MIN_LIFE ? RESTART_MIN_LIFE : 0;
-	} else if (crashed_too_often(now)) {
+	} else if (init_add_crash(now)) {
 		log_error("init: serve crashed %d times within a minute (signal %d), "
 			  "giving up",
 			CRASHES_MAX, WTERMSIG(status));
@@ -267,14 +267,14 @@ static void serve_ended(int status)
 }
 
 /* Signals coalesce, so every wake-up reaps until nothing is left. */
-static void reap(void)
+static void init_reap(void)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == init.serve) {
-			serve_ended(status);
+			init_on_serve_exit(status);
 			continue;
 		}
 		for (size_t i = 0; i < init.n; i++) {
@@ -289,7 +289,7 @@ static void reap(void)
 	}
 }
 
-static void forward_stop(void)
+static void init_forward_stop(void)
 {
 	if (init.serve > 0)
 		kill(init.serve, SIGTERM);
@@ -297,13 +297,13 @@ static void forward_stop(void)
 		init.exit_code = 0;
 }
 
-static void wait_for_event(const sigset_t *open)
+static void init_wait_event(const sigset_t *open)
 {
 	struct pollfd w = {.fd = init.sock, .events = POLLIN};
 	struct timespec left, *timeout = NULL;
 	uint64_t now = clock_ms();
 
-	if (anything_due())
+	if (init_has_due())
 		w.events |= POLLOUT;
 	if (init.restart_at) {
 		uint64_t ms = init.restart_at > now ? init.restart_at - now : 0;
@@ -315,21 +315,21 @@ static void wait_for_event(const sigset_t *open)
 	if (ppoll(&w, 1, timeout, open) <= 0)
 		return;
 	if (w.revents & (POLLIN | POLLHUP | POLLERR))
-		receive();
-	while (init.sock >= 0 && (w.revents & POLLOUT) && send_next())
+		init_recv_records();
+	while (init.sock >= 0 && (w.revents & POLLOUT) && init_send_record())
 		;
 }
 
 int init_run(serve_fn *serve, void *arg)
 {
 	static const int forwarded[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-	struct sigaction act = {.sa_handler = on_signal};
+	struct sigaction act = {.sa_handler = init_on_signal};
 	struct rlimit files = {.rlim_cur = ENTRIES};
 	sigset_t all, open;
 
 	init.sock = -1;
 	init.exit_code = -1;
-	spawn_remember_limits();
+	spawn_save_limits();
 	getrlimit(RLIMIT_NOFILE, &files);
 	init.fd_end = files.rlim_cur < INT_MAX ? (int)files.rlim_cur - FDS_OWN : INT_MAX;
 	/*
@@ -355,17 +355,17 @@ int init_run(serve_fn *serve, void *arg)
 	if (getpid() != 1 && tree_adopt_orphans() < 0)
 		log_warn("init: no subreaper here, orphans go to another parent");
 
-	start(serve, arg);
+	init_start_serve(serve, arg);
 	while (init.exit_code < 0) {
 		int before = stops;
 
-		wait_for_event(&open);
-		reap();
+		init_wait_event(&open);
+		init_reap();
 		if (stops != before)
-			forward_stop();
+			init_forward_stop();
 		if (init.restart_at && init.exit_code < 0 && !stops &&
 			clock_ms() >= init.restart_at)
-			start(serve, arg);
+			init_start_serve(serve, arg);
 	}
 	/* serve has ended all processes, if it could. */
 	tree_end(&(struct tree){.root = getpid()}, 0);

@@ -30,7 +30,7 @@ enum { INPUT_END = 3 };
 enum { QUIET = EPOLLONESHOT };
 
 /* A process has its entry here, also after its job was given up, until it is reaped. */
-struct job_kid {
+struct job_process {
 	struct child child; /* pid 0: the place is free */
 	struct job *job;    /* NULL: given up */
 	enum job_kind kind;
@@ -40,13 +40,13 @@ struct job_kid {
 	"the sandbox has too little memory, too few processes or too few descriptors " \
 	"left for it; try again when less runs"
 
-static struct job_kid kids[JOBS_MAX];
+static struct job_process kids[JOBS_MAX];
 static struct job *line;
 
 /* --- In the child ------------------------------------------------------------- */
 
 /* Moves the pipes to 0, 1 and INPUT_END, whatever their numbers are; 2 is unchanged. */
-static int place(int in, int out, int input_end)
+static int job_setup_fds(int in, int out, int input_end)
 {
 	const int above = INPUT_END + 1;
 	int high_in = in < 0 ? fd_open("/dev/null", O_RDONLY, 0) : fd_dup(in, above);
@@ -55,9 +55,9 @@ static int place(int in, int out, int input_end)
 
 	if (high_out < 0 || high_in < 0)
 		return -1;
-	if (dup2(high_in, 0) < 0 || fd_blocking(0) < 0)
+	if (dup2(high_in, 0) < 0 || fd_set_blocking(0) < 0)
 		return -1;
-	if (dup2(high_out, 1) < 0 || fd_blocking(1) < 0)
+	if (dup2(high_out, 1) < 0 || fd_set_blocking(1) < 0)
 		return -1;
 	if (in >= 0 && dup2(high_end, INPUT_END) < 0)
 		return -1;
@@ -65,7 +65,7 @@ static int place(int in, int out, int input_end)
 	return 0;
 }
 
-static void limit(void)
+static void job_set_limits(void)
 {
 	struct rlimit data, core = {0, 0};
 
@@ -82,21 +82,21 @@ static void limit(void)
 }
 
 /* The parent's memory holds secrets: the child must not become readable at any moment. */
-static _Noreturn void child(
+static _Noreturn void job_run_child(
 	const struct job_conf *c, int in, int out, int input_end, pid_t parent)
 {
-	spawn_default_signals();
+	spawn_reset_signals();
 	/* A full disk or a closed peer is an error to be returned, not a fatal signal. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	spawn_raise_oom_score();
-	if (setsid() < 0 || place(in, out, input_end) < 0)
+	if (setsid() < 0 || job_setup_fds(in, out, input_end) < 0)
 		_exit(EXIT_SETUP);
-	limit();
+	job_set_limits();
 	if (c->prepare)
 		c->prepare(c->arg);
-	if (spawn_become(c->user) < 0)
+	if (spawn_set_user(c->user) < 0)
 		_exit(EXIT_RIGHTS);
 	/*
 	 * A change of identity resets both; the system defines how it resets the first.
@@ -108,7 +108,7 @@ static _Noreturn void child(
 	_exit(c->work(c->arg, in < 0 ? -1 : 0, 1) == 0 ? 0 : EXIT_WORK);
 }
 
-bool job_input_is_whole(void)
+bool job_is_input_complete(void)
 {
 	struct pollfd p = {.fd = INPUT_END, .events = POLLIN};
 
@@ -117,9 +117,9 @@ bool job_input_is_whole(void)
 
 /* --- Its life ----------------------------------------------------------------- */
 
-static void start_waiting(void);
+static void job_start_queued(void);
 
-static void enter(struct job *j, enum job_state to)
+static void job_set_state(struct job *j, enum job_state to)
 {
 	static const bool legal[JOB_OVER + 1][JOB_OVER + 1] = {
 		[JOB_NONE] = {[JOB_WAITS] = true, [JOB_RUNS] = true},
@@ -131,30 +131,30 @@ static void enter(struct job *j, enum job_state to)
 	j->state = to;
 }
 
-static void close_in(struct job *j)
+static void job_close_input(struct job *j)
 {
 	loop_remove(j->loop, &j->in_io);
 	fd_close(&j->in);
 	fd_close(&j->in_end);
 }
 
-static void end_input(struct job *j)
+static void job_end_input(struct job *j)
 {
 	/*
 	 * If the byte is lost, the job treats its input as truncated, which is harmless.
 	 */
 	if (j->in_end >= 0)
 		(void)!write(j->in_end, "", 1);
-	close_in(j);
+	job_close_input(j);
 }
 
-static void close_out(struct job *j)
+static void job_close_output(struct job *j)
 {
 	loop_remove(j->loop, &j->out_io);
 	fd_close(&j->out_fd);
 }
 
-static void leave_line(struct job *j)
+static void job_dequeue(struct job *j)
 {
 	struct job **at = &line;
 
@@ -165,29 +165,29 @@ static void leave_line(struct job *j)
 }
 
 /* Releases everything but the output. */
-static void end(struct job *j)
+static void job_release(struct job *j)
 {
-	enter(j, JOB_OVER);
-	leave_line(j);
-	close_in(j);
-	close_out(j);
+	job_set_state(j, JOB_OVER);
+	job_dequeue(j);
+	job_close_input(j);
+	job_close_output(j);
 	timer_cancel(j->loop, &j->deadline);
-	if (!j->kid)
+	if (!j->process)
 		return;
 	/* A process that we may not kill ends by itself. */
-	kill(j->kid->child.pid, SIGKILL);
-	j->kid->job = NULL;
-	j->kid = NULL;
+	kill(j->process->child.pid, SIGKILL);
+	j->process->job = NULL;
+	j->process = NULL;
 }
 
-static void finish(struct job *j, enum job_outcome outcome)
+static void job_finish(struct job *j, enum job_outcome outcome)
 {
-	end(j);
+	job_release(j);
 	j->outcome = outcome;
 	j->conf.ops->done(j);
 }
 
-static enum job_outcome outcome_of(int status)
+static enum job_outcome job_parse_status(int status)
 {
 	if (!WIFEXITED(status))
 		return JOB_KILLED;
@@ -202,74 +202,75 @@ static enum job_outcome outcome_of(int status)
 }
 
 /* The job is over when its process is reaped and its output has been read. */
-static void settle(struct job *j)
+static void job_check_end(struct job *j)
 {
-	if (j->state == JOB_RUNS && !j->kid && j->out_fd < 0)
-		finish(j, outcome_of(j->status));
+	if (j->state == JOB_RUNS && !j->process && j->out_fd < 0)
+		job_finish(j, job_parse_status(j->status));
 }
 
-static void on_exit_of(struct child *c, int status)
+static void job_on_child_exit(struct child *c, int status)
 {
-	struct job_kid *k = container_of(c, struct job_kid, child);
+	struct job_process *k = container_of(c, struct job_process, child);
 	struct job *j = k->job;
 
 	k->job = NULL;
 	if (j) {
-		j->kid = NULL;
+		j->process = NULL;
 		j->status = status;
-		settle(j);
+		job_check_end(j);
 	}
-	start_waiting();
+	job_start_queued();
 }
 
-static void on_deadline(struct timer *t)
+static void job_on_deadline(struct timer *t)
 {
 	struct job *j = container_of(t, struct job, deadline);
 
-	finish(j, j->state == JOB_WAITS ? JOB_NO_TURN : JOB_LATE);
+	job_finish(j, j->state == JOB_WAITS ? JOB_QUEUE_TIMEOUT : JOB_TIMED_OUT);
 }
 
-static void out_ready(struct io *io, uint32_t events)
+static void job_on_output(struct io *io, uint32_t events)
 {
 	static char piece[JOB_PIECE];
 	struct job *j = container_of(io, struct job, out_io);
 	ssize_t n;
 
 	(void)events;
-	if (j->paused || (j->conf.ops->waiting && j->conf.ops->waiting(j)))
+	if (j->paused || (j->conf.ops->output_ready && j->conf.ops->output_ready(j)))
 		return;
 	n = read(j->out_fd, piece, sizeof(piece));
 	if (n < 0)
 		return;
 	if (n == 0) {
-		close_out(j);
-		settle(j);
+		job_close_output(j);
+		job_check_end(j);
 	} else if (j->conf.ops->output) {
 		j->conf.ops->output(j, str_make(piece, (size_t)n));
 	} else {
 		buf_put(&j->out, piece, (size_t)n);
 		if (j->out.err)
-			finish(j, j->out.err == ERR_LIMIT ? JOB_TOO_MUCH : JOB_FAILED);
+			job_finish(j,
+				j->out.err == ERR_LIMIT ? JOB_OUTPUT_LIMIT : JOB_FAILED);
 	}
 }
 
-static void in_ready(struct io *io, uint32_t events)
+static void job_on_writable(struct io *io, uint32_t events)
 {
 	struct job *j = container_of(io, struct job, in_io);
 	bool wanted = io->events == EPOLLOUT;
 
-	loop_want(j->loop, io, QUIET);
+	loop_set_events(j->loop, io, QUIET);
 	if (events & EPOLLERR)
-		close_in(j);
-	if (wanted && j->conf.ops->room)
-		j->conf.ops->room(j);
+		job_close_input(j);
+	if (wanted && j->conf.ops->writable)
+		j->conf.ops->writable(j);
 }
 
 /* --- Starting ----------------------------------------------------------------- */
 
-static struct job_kid *place_for(const struct job_conf *c)
+static struct job_process *job_find_slot(const struct job_conf *c)
 {
-	struct job_kid *free_kid = NULL;
+	struct job_process *free_kid = NULL;
 	size_t alike = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(kids); i++) {
@@ -281,7 +282,8 @@ static struct job_kid *place_for(const struct job_conf *c)
 	return c->kind != JOB_SHORT && alike >= JOBS_OF_KIND_MAX ? NULL : free_kid;
 }
 
-static int start_child(struct job *j, struct job_kid *k, int in, int out, int input_end)
+static int job_fork_child(
+	struct job *j, struct job_process *k, int in, int out, int input_end)
 {
 	sigset_t all, before;
 	pid_t parent = getpid();
@@ -293,19 +295,19 @@ static int start_child(struct job *j, struct job_kid *k, int in, int out, int in
 	sigprocmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	if (pid == 0)
-		child(&j->conf, in, out, input_end, parent);
+		job_run_child(&j->conf, in, out, input_end, parent);
 	r = pid < 0 ? -errno : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (r)
 		return r;
-	children_watch(&k->child, pid, on_exit_of);
+	children_watch(&k->child, pid, job_on_child_exit);
 	k->job = j;
 	k->kind = j->conf.kind;
-	j->kid = k;
+	j->process = k;
 	return 0;
 }
 
-static int launch(struct job *j, struct job_kid *k)
+static int job_launch(struct job *j, struct job_process *k)
 {
 	int in[2] = {-1, -1}, out[2] = {-1, -1}, end[2] = {-1, -1};
 	int r = fd_pipe(out);
@@ -316,11 +318,11 @@ static int launch(struct job *j, struct job_kid *k)
 		r = fd_pipe(end);
 	if (!r)
 		r = loop_add(j->loop, &j->out_io, out[0], j->paused ? QUIET : EPOLLIN,
-			out_ready);
+			job_on_output);
 	if (!r && j->conf.input)
-		r = loop_add(j->loop, &j->in_io, in[1], QUIET, in_ready);
+		r = loop_add(j->loop, &j->in_io, in[1], QUIET, job_on_writable);
 	if (!r)
-		r = start_child(j, k, in[0], out[1], end[0]);
+		r = job_fork_child(j, k, in[0], out[1], end[0]);
 	fd_close(&in[0]);
 	fd_close(&end[0]);
 	fd_close(&out[1]);
@@ -328,48 +330,48 @@ static int launch(struct job *j, struct job_kid *k)
 	j->in_end = end[1];
 	j->out_fd = out[0];
 	if (r) {
-		close_in(j);
-		close_out(j);
+		job_close_input(j);
+		job_close_output(j);
 		return r;
 	}
-	if (j->conf.wide) {
-		fd_widen_pipe(j->out_fd, j->conf.wide);
-		fd_widen_pipe(j->in, j->conf.wide);
+	if (j->conf.pipe_size) {
+		fd_widen_pipe(j->out_fd, j->conf.pipe_size);
+		fd_widen_pipe(j->in, j->conf.pipe_size);
 	}
 	if (j->fed)
-		end_input(j);
-	enter(j, JOB_RUNS);
+		job_end_input(j);
+	job_set_state(j, JOB_RUNS);
 	return 0;
 }
 
 /* Removes the first queued job whose kind has a free place. */
-static struct job *take_next(struct job_kid **k)
+static struct job *job_pop_queued(struct job_process **k)
 {
 	for (struct job *j = line; j; j = j->next) {
-		*k = place_for(&j->conf);
+		*k = job_find_slot(&j->conf);
 		if (*k) {
-			leave_line(j);
+			job_dequeue(j);
 			return j;
 		}
 	}
 	return NULL;
 }
 
-static void start_waiting(void)
+static void job_start_queued(void)
 {
-	struct job_kid *k;
+	struct job_process *k;
 	struct job *j;
 
 	/* The queue is searched from its front each time: callbacks may change it. */
-	while ((j = take_next(&k))) {
-		if (launch(j, k) < 0)
-			finish(j, JOB_NO_START);
-		else if (j->in >= 0 && j->conf.ops->room)
-			j->conf.ops->room(j);
+	while ((j = job_pop_queued(&k))) {
+		if (job_launch(j, k) < 0)
+			job_finish(j, JOB_NO_START);
+		else if (j->in >= 0 && j->conf.ops->writable)
+			j->conf.ops->writable(j);
 	}
 }
 
-static int join_line(struct job *j)
+static int job_enqueue(struct job *j)
 {
 	struct job **at = &line;
 	size_t n = 0;
@@ -380,22 +382,22 @@ static int join_line(struct job *j)
 		return ERR_LIMIT;
 	j->next = NULL;
 	*at = j;
-	enter(j, JOB_WAITS);
+	job_set_state(j, JOB_WAITS);
 	return 0;
 }
 
 /* Callbacks of an ended job run before the queue is served; queued jobs come first. */
-static bool is_line_served(void)
+static bool job_is_queue_served(void)
 {
 	for (const struct job *j = line; j; j = j->next)
-		if (place_for(&j->conf))
+		if (job_find_slot(&j->conf))
 			return false;
 	return true;
 }
 
 int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
 {
-	struct job_kid *k = is_line_served() ? place_for(conf) : NULL;
+	struct job_process *k = job_is_queue_served() ? job_find_slot(conf) : NULL;
 	int r = 0;
 
 	assert(j->state == JOB_NONE || j->state == JOB_OVER);
@@ -410,9 +412,9 @@ int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
 		.out = BUF_INIT(conf->out_max),
 	};
 	if (conf->ms)
-		r = timer_set(l, &j->deadline, conf->ms, on_deadline);
+		r = timer_set(l, &j->deadline, conf->ms, job_on_deadline);
 	if (!r)
-		r = k ? launch(j, k) : join_line(j);
+		r = k ? job_launch(j, k) : job_enqueue(j);
 	if (r)
 		timer_cancel(l, &j->deadline);
 	return r;
@@ -421,7 +423,7 @@ int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
 void job_free(struct job *j)
 {
 	if (j->state == JOB_WAITS || j->state == JOB_RUNS)
-		end(j);
+		job_release(j);
 	buf_free(&j->out);
 }
 
@@ -439,23 +441,23 @@ size_t job_feed(struct job *j, struct str piece)
 		if (n >= 0) {
 			taken += (size_t)n;
 		} else if (errno == EAGAIN) {
-			loop_want(j->loop, &j->in_io, EPOLLOUT);
+			loop_set_events(j->loop, &j->in_io, EPOLLOUT);
 			return taken;
 		} else if (errno != EINTR) {
-			close_in(j);
+			job_close_input(j);
 		}
 	}
 	return piece.n;
 }
 
-static bool is_readable(int fd)
+static bool job_is_readable(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
 	return poll(&p, 1, 0) > 0;
 }
 
-ssize_t job_move(struct job *j, int fd, size_t n)
+ssize_t job_splice_in(struct job *j, int fd, size_t n)
 {
 	ssize_t moved;
 	int err;
@@ -472,14 +474,14 @@ ssize_t job_move(struct job *j, int fd, size_t n)
 	 * Either end may cause EAGAIN. If the pipe has space again by now, the loop
 	 * reports that at once.
 	 */
-	if (err == EAGAIN && is_readable(fd)) {
-		loop_want(j->loop, &j->in_io, EPOLLOUT);
+	if (err == EAGAIN && job_is_readable(fd)) {
+		loop_set_events(j->loop, &j->in_io, EPOLLOUT);
 		return -ENOBUFS;
 	}
 	return -err;
 }
 
-size_t job_waiting(const struct job *j)
+size_t job_count_output(const struct job *j)
 {
 	int n = 0;
 
@@ -488,7 +490,7 @@ size_t job_waiting(const struct job *j)
 	return n > 0 ? (size_t)n : 0;
 }
 
-ssize_t job_hand(struct job *j, int fd, size_t n)
+ssize_t job_splice_out(struct job *j, int fd, size_t n)
 {
 	ssize_t moved;
 	int err;
@@ -503,7 +505,7 @@ ssize_t job_hand(struct job *j, int fd, size_t n)
 	 * Either end may cause EAGAIN, and a wait for the wrong end would never return.
 	 */
 	if (err == EAGAIN)
-		return job_waiting(j) ? -EAGAIN : 0;
+		return job_count_output(j) ? -EAGAIN : 0;
 	return err == ENOSYS || err == EPERM ? -EINVAL : -err;
 }
 
@@ -511,41 +513,44 @@ void job_feed_end(struct job *j)
 {
 	j->fed = true;
 	if (j->state == JOB_RUNS)
-		end_input(j);
+		job_end_input(j);
 }
 
 void job_pause(struct job *j, bool pause)
 {
 	j->paused = pause;
 	if (j->state == JOB_RUNS)
-		loop_want(j->loop, &j->out_io, pause ? QUIET : EPOLLIN);
+		loop_set_events(j->loop, &j->out_io, pause ? QUIET : EPOLLIN);
 }
 
 pid_t job_pid(const struct job *j)
 {
-	return j->kid ? j->kid->child.pid : 0;
+	return j->process ? j->process->child.pid : 0;
 }
 
-bool job_did_nothing(enum job_outcome outcome)
+bool job_has_no_effect(enum job_outcome outcome)
 {
-	return outcome == JOB_NO_START || outcome == JOB_NO_TURN || outcome == JOB_RIGHTS;
+	return outcome == JOB_NO_START || outcome == JOB_QUEUE_TIMEOUT ||
+		outcome == JOB_RIGHTS;
 }
 
-const char *job_words(enum job_outcome outcome)
+const char *job_outcome_text(enum job_outcome outcome)
 {
 	static const char *const words[] = {
 		[JOB_DONE] = "it is done",
 		[JOB_FAILED] = TOO_LITTLE,
 		[JOB_NO_START] = TOO_LITTLE,
-		[JOB_NO_TURN] = "so much runs that its turn did not come in time; try "
-				"again when less runs",
+		[JOB_QUEUE_TIMEOUT] =
+			"so much runs that its turn did not come in time; try "
+			"again when less runs",
 		[JOB_RIGHTS] = "the rights of the sandbox user cannot be taken: the "
 			       "server lacks CAP_SETUID or CAP_SETGID",
 		[JOB_KILLED] = "the process that did it was killed, perhaps because "
 			       "memory has run out",
-		[JOB_LATE] = "it took longer than it may, and was ended; the disk may be "
-			     "slow or not answer",
-		[JOB_TOO_MUCH] =
+		[JOB_TIMED_OUT] =
+			"it took longer than it may, and was ended; the disk may be "
+			"slow or not answer",
+		[JOB_OUTPUT_LIMIT] =
 			"its answer is larger than an answer may be; ask for less",
 	};
 

@@ -30,17 +30,17 @@ typedef int job_work_fn(void *arg, int in, int out);
  * In the child, at the end of the input: whether job_feed_end was called. If not, the job
  * was given up or the parent is dead, and the input is truncated.
  */
-bool job_input_is_whole(void);
+bool job_is_input_complete(void);
 
 enum job_outcome {
-	JOB_DONE,     /* the work returned 0, and all its output was read */
-	JOB_FAILED,   /* the work returned another value */
-	JOB_NO_START, /* its turn came, but the system had no process left */
-	JOB_NO_TURN,  /* its time limit passed before its turn came */
-	JOB_RIGHTS,   /* the user's rights could not be taken */
-	JOB_KILLED,   /* by a signal that is not ours */
-	JOB_LATE,     /* its time limit passed; it was killed */
-	JOB_TOO_MUCH, /* more output than out_max; it was killed */
+	JOB_DONE,          /* the work returned 0, and all its output was read */
+	JOB_FAILED,        /* the work returned another value */
+	JOB_NO_START,      /* its turn came, but the system had no process left */
+	JOB_QUEUE_TIMEOUT, /* its time limit passed before its turn came */
+	JOB_RIGHTS,        /* the user's rights could not be taken */
+	JOB_KILLED,        /* by a signal that is not ours */
+	JOB_TIMED_OUT,     /* its time limit passed; it was killed */
+	JOB_OUTPUT_LIMIT,  /* more output than out_max; it was killed */
 };
 
 /* Called from the loop, never by job_start; each callback may call job_free. */
@@ -51,9 +51,9 @@ struct job_ops {
 	 * Output is available: true leaves it in the pipe, and the callback must have
 	 * paused the job; false has it read. May be NULL.
 	 */
-	bool (*waiting)(struct job *j);
+	bool (*output_ready)(struct job *j);
 	/* job_feed did not take everything before, and will now take more. */
-	void (*room)(struct job *j);
+	void (*writable)(struct job *j);
 	/* The last call: j->outcome is the reason of the end. */
 	void (*done)(struct job *j);
 };
@@ -76,7 +76,7 @@ struct job_conf {
 	uint64_t ms;    /* from job_start on; 0 for no limit */
 	size_t out_max; /* of collected output */
 	/* capacity of its input and output pipes each; 0: the system's default */
-	int wide;
+	int pipe_size;
 	bool input; /* job_feed will be used */
 	enum job_kind kind;
 };
@@ -88,7 +88,7 @@ enum job_state {
 	JOB_OVER,
 };
 
-struct job_kid;
+struct job_process;
 
 /* Embedded in its owner; zeroed to begin with. */
 struct job {
@@ -98,12 +98,12 @@ struct job {
 	struct loop *loop;
 	struct job_conf conf;
 	enum job_state state;
-	struct job *next;    /* in the queue */
-	struct job_kid *kid; /* the process; NULL once it is reaped */
-	int status;          /* of the process, as from wait(2) */
-	int in, out_fd;      /* our ends; -1 when closed */
-	int in_end;          /* where the end of the input is marked; -1 as in */
-	bool fed;            /* no more input follows */
+	struct job *next;            /* in the queue */
+	struct job_process *process; /* the process; NULL once it is reaped */
+	int status;                  /* of the process, as from wait(2) */
+	int in, out_fd;              /* our ends; -1 when closed */
+	int in_end;                  /* where the end of the input is marked; -1 as in */
+	bool fed;                    /* no more input follows */
 	bool paused;
 	struct io in_io;
 	struct io out_io;
@@ -119,7 +119,7 @@ int job_start(struct job *j, struct loop *l, const struct job_conf *conf) MUST_U
 /*
  * Gives up a job in any state, zeroed too: kills it, calls no callback any more and frees
  * the output. Inside a callback of the loop the memory of j itself must stay until
- * loop_free_later.
+ * loop_defer_free.
  */
 void job_free(struct job *j);
 
@@ -133,24 +133,24 @@ size_t job_feed(struct job *j, struct str piece) MUST_USE;
  * their number; 0 at the end of fd; -EAGAIN: fd has none; -ENOBUFS: the job takes no
  * more, and ops->room follows; another -errno: job_feed has to be used.
  */
-ssize_t job_move(struct job *j, int fd, size_t n) MUST_USE;
+ssize_t job_splice_in(struct job *j, int fd, size_t n) MUST_USE;
 /* Ends the input. */
 void job_feed_end(struct job *j);
 
 /* The number of bytes of output that can be read now. */
-size_t job_waiting(const struct job *j);
+size_t job_count_output(const struct job *j);
 /*
  * Sends up to n bytes of output to fd, a socket, without a copy. Returns their number; 0:
  * there are none; -EAGAIN: fd is full; -EINVAL: not supported; another -errno, of fd.
  * SIGPIPE must be ignored.
  */
-ssize_t job_hand(struct job *j, int fd, size_t n) MUST_USE;
+ssize_t job_splice_out(struct job *j, int fd, size_t n) MUST_USE;
 
 /* Pauses or resumes reading the output; the job blocks when its pipe is full. */
 void job_pause(struct job *j, bool pause);
 
 /* Whether a job with this outcome cannot have had an effect. */
-bool job_did_nothing(enum job_outcome outcome);
+bool job_has_no_effect(enum job_outcome outcome);
 
 /* The pid of its process; 0 when it waits or is over. */
 pid_t job_pid(const struct job *j);
@@ -159,6 +159,6 @@ pid_t job_pid(const struct job *j);
  * The outcome as a text for people: "it took longer than it may...", with the next step
  * if there is one. A static string.
  */
-const char *job_words(enum job_outcome outcome);
+const char *job_outcome_text(enum job_outcome outcome);
 
 #endif

@@ -8,7 +8,7 @@
 
 void pidwait_end(pid_t pid, uint64_t deadline)
 {
-	int fd = fd_process(pid);
+	int fd = fd_open_pidfd(pid);
 	int r = fd < 0 ? fd : fd_wait(fd, POLLIN, deadline);
 
 	/*

@@ -22,7 +22,7 @@
 /*
  * Opens the slave by an ioctl of the master, which needs no /dev/pts; else by its name.
  */
-static int open_slave(int master)
+static int pty_open_slave(int master)
 {
 	char path[32];
 	unsigned number;
@@ -88,14 +88,14 @@ void pty_set_echo(int master)
 	tcsetattr(master, TCSANOW, &t);
 }
 
-bool pty_signals_on(int master)
+bool pty_has_signals(int master)
 {
 	struct termios t;
 
 	return tcgetattr(master, &t) == 0 && (t.c_lflag & ISIG);
 }
 
-int pty_signal_of(char key)
+int pty_key_signal(char key)
 {
 	return key == 'C' ? SIGINT : key == 'Z' ? SIGTSTP : SIGQUIT;
 }
@@ -105,9 +105,9 @@ int pty_signal_of(char key)
  * that prints without end, while the program waits for us to read; no signal ends that
  * wait in the kernel.
  */
-static void forget_input(int master)
+static void pty_flush_input(int master)
 {
-	int slave = open_slave(master);
+	int slave = pty_open_slave(master);
 
 	if (slave < 0)
 		return;
@@ -119,11 +119,11 @@ int pty_raise(int master, char key)
 {
 	/* Flushes the input in transit, and the input in the terminal's own queue. */
 	tcflush(master, TCOFLUSH);
-	forget_input(master);
-	return ioctl(master, TIOCSIG, pty_signal_of(key)) < 0 ? -errno : 0;
+	pty_flush_input(master);
+	return ioctl(master, TIOCSIG, pty_key_signal(key)) < 0 ? -errno : 0;
 }
 
-bool pty_collects_lines(int master)
+bool pty_is_canonical(int master)
 {
 	struct termios t;
 
@@ -139,7 +139,7 @@ int pty_open(uint16_t rows, uint16_t columns, int *master, int *slave)
 
 	if (m < 0)
 		return m;
-	s = ioctl(m, TIOCSPTLCK, &unlocked) < 0 ? -errno : open_slave(m);
+	s = ioctl(m, TIOCSPTLCK, &unlocked) < 0 ? -errno : pty_open_slave(m);
 	if (s < 0) {
 		fd_close(&m);
 		return s;
@@ -158,7 +158,7 @@ int pty_open_socket(int *ours, int *theirs)
 
 	if (r < 0)
 		return r;
-	r = fd_blocking(pair[1]);
+	r = fd_set_blocking(pair[1]);
 	if (r < 0) {
 		fd_close(&pair[0]);
 		fd_close(&pair[1]);

@@ -35,10 +35,10 @@ int pty_resize(int master, uint16_t rows, uint16_t columns) MUST_USE;
 void pty_set_echo(int master);
 
 /* True while keys such as C-c raise signals (and a terminal would show them as ^C). */
-bool pty_signals_on(int master);
+bool pty_has_signals(int master);
 
 /* The signal of key: C, Z or backslash. */
-int pty_signal_of(char key);
+int pty_key_signal(char key);
 
 /*
  * Raises the signal of key (C, Z or backslash) as the terminal would, and discards the
@@ -47,7 +47,7 @@ int pty_signal_of(char key);
 int pty_raise(int master, char key) MUST_USE;
 
 /* True while input reaches programs line by line (canonical mode). */
-bool pty_collects_lines(int master);
+bool pty_is_canonical(int master);
 
 /*
  * The foreground process group, or -errno. -ENOTTY: the terminal reports it only inside

@@ -14,7 +14,7 @@
 static const char *const folders[] = {
 	"/bin", "/usr/bin", "/usr/local/bin", "/busybox", "/.od/bin"};
 
-const char *const shells_ladder[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash",
+const char *const shells_paths[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash",
 	"/bin/sh", "/usr/bin/sh", "/bin/ash", "/bin/busybox", "/usr/bin/busybox",
 	"/busybox/busybox", "/.od/bin/busybox", NULL};
 
@@ -39,14 +39,14 @@ static const struct kind_name kind_names[] = {
 	{"dash", "dash", SHELLS_POSIX},
 };
 
-static int join(const char *root, const char *path, char out[FILE_PATH_MAX])
+static int shells_join_path(const char *root, const char *path, char out[FILE_PATH_MAX])
 {
 	int n = snprintf(out, FILE_PATH_MAX, "%s%s", root, path);
 
 	return n < 0 || n >= FILE_PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-static const char *last_part(const char *path)
+static const char *shells_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -89,7 +89,7 @@ static int shells_check_format(const char *root, const char *full)
 		return -ENAMETOOLONG;
 	memcpy(name, interpreter.p, interpreter.n);
 	name[interpreter.n] = '\0';
-	if (join(root, name, path))
+	if (shells_join_path(root, name, path))
 		return -ENAMETOOLONG;
 	return access(path, X_OK) < 0 ? -errno : 0;
 }
@@ -98,20 +98,21 @@ static int shells_check_format(const char *root, const char *full)
  * Follows symlinks of the last part of path inside the root: *full is the file at their
  * end. -errno when there is no file that can be executed.
  */
-static int resolve(const char *root, const char *path, char full[FILE_PATH_MAX])
+static int shells_resolve_links(
+	const char *root, const char *path, char full[FILE_PATH_MAX])
 {
-	int r = join(root, path, full);
+	int r = shells_join_path(root, path, full);
 
 	for (int links = 0; !r && links <= FILE_LINKS_MAX; links++) {
 		char next[FILE_PATH_MAX], link[FILE_PATH_MAX];
-		size_t folder = (size_t)(last_part(full) - full);
+		size_t folder = (size_t)(shells_basename(full) - full);
 		ssize_t n = readlink(full, link, sizeof(link) - 1);
 
 		if (n < 0)
 			break;
 		link[n] = '\0';
 		if (*link == '/') {
-			r = join(root, link, full);
+			r = shells_join_path(root, link, full);
 		} else if (folder + (size_t)n < sizeof(next)) {
 			memcpy(full + folder, link, (size_t)n + 1);
 		} else {
@@ -142,7 +143,7 @@ static int shells_check_program(const struct shells_place *p, const char *full)
 /*
  * Some images have hard links for all names of busybox, so that no link can be followed.
  */
-static bool is_busybox(const char *root, const char *full)
+static bool shells_is_busybox(const char *root, const char *full)
 {
 	struct stat st, box;
 	char path[FILE_PATH_MAX];
@@ -159,9 +160,10 @@ static bool is_busybox(const char *root, const char *full)
 	return false;
 }
 
-static struct kind_name kind_of(const char *root, const char *full)
+static struct kind_name shells_detect_kind(const char *root, const char *full)
 {
-	const char *file = is_busybox(root, full) ? "busybox" : last_part(full);
+	const char *file =
+		shells_is_busybox(root, full) ? "busybox" : shells_basename(full);
 
 	for (size_t i = 0; i < ARRAY_LEN(kind_names); i++)
 		if (strcmp(kind_names[i].file, file) == 0)
@@ -169,7 +171,7 @@ static struct kind_name kind_of(const char *root, const char *full)
 	return (struct kind_name){file, "sh", SHELLS_POSIX};
 }
 
-static int try_path(
+static int shells_try_path(
 	const struct shells_place *p, const char *path, struct shells_found *out)
 {
 	char full[FILE_PATH_MAX];
@@ -177,19 +179,19 @@ static int try_path(
 	int r = strlen(path) < sizeof(out->path) ? 0 : -ENAMETOOLONG;
 
 	if (!r)
-		r = resolve(p->root, path, full);
+		r = shells_resolve_links(p->root, path, full);
 	if (!r)
 		r = shells_check_program(p, full);
 	if (r)
 		return r;
-	k = kind_of(p->root, full);
+	k = shells_detect_kind(p->root, full);
 	memcpy(out->path, path, strlen(path) + 1);
 	out->arg0 = k.arg0;
 	out->kind = k.kind;
 	return 0;
 }
 
-static int try_name(
+static int shells_try_name(
 	const struct shells_place *p, const char *name, struct shells_found *out)
 {
 	int r = -ENOENT;
@@ -198,7 +200,8 @@ static int try_name(
 		char path[FILE_PATH_MAX];
 		int n = snprintf(path, sizeof(path), "%s/%s", folders[i], name);
 
-		r = n > 0 && n < FILE_PATH_MAX ? try_path(p, path, out) : -ENAMETOOLONG;
+		r = n > 0 && n < FILE_PATH_MAX ? shells_try_path(p, path, out)
+					       : -ENAMETOOLONG;
 	}
 	return r;
 }
@@ -210,20 +213,20 @@ int shells_find(const struct shells_place *p, const char *configured,
 	int r = -ENOENT;
 
 	if (asked) {
-		r = strchr(configured, '/') ? try_path(p, configured, out)
-					    : try_name(p, configured, out);
+		r = strchr(configured, '/') ? shells_try_path(p, configured, out)
+					    : shells_try_name(p, configured, out);
 		if (!r)
 			return 0;
 		buf_fmt(notes, "no shell %s: %s\n", configured, err_text(r));
 	}
-	for (size_t i = 0; shells_ladder[i]; i++)
-		if (try_path(p, shells_ladder[i], out) == 0)
+	for (size_t i = 0; shells_paths[i]; i++)
+		if (shells_try_path(p, shells_paths[i], out) == 0)
 			return 0;
 	buf_puts(notes, "no shell in this image: looked for ");
 	if (asked)
 		buf_fmt(notes, "%s, ", configured);
-	for (size_t i = 0; shells_ladder[i]; i++)
-		buf_fmt(notes, "%s%s", i ? ", " : "", shells_ladder[i]);
+	for (size_t i = 0; shells_paths[i]; i++)
+		buf_fmt(notes, "%s%s", i ? ", " : "", shells_paths[i]);
 	buf_putc(notes, '\n');
 	return -ENOENT;
 }

@@ -26,7 +26,7 @@ struct shells_found {
  * Paths at which a shell may be, best first, ended by NULL. The host tool checks them
  * before it adds a shell to an image.
  */
-extern const char *const shells_ladder[];
+extern const char *const shells_paths[];
 
 struct spawn_user;
 

@@ -51,7 +51,7 @@ static const int kept_limits[] = {RLIMIT_DATA, RLIMIT_NOFILE, RLIMIT_CORE};
 static struct rlimit remembered[ARRAY_LEN(kept_limits)];
 static bool limits_known;
 
-void spawn_remember_limits(void)
+void spawn_save_limits(void)
 {
 	struct rlimit files;
 
@@ -86,7 +86,7 @@ void spawn_close_from(int first)
 
 /* From here to exec runs in the child: async-signal-safe calls only. */
 
-void spawn_default_signals(void)
+void spawn_reset_signals(void)
 {
 	struct sigaction dfl = {.sa_handler = SIG_DFL};
 	sigset_t none;
@@ -130,7 +130,7 @@ static void spawn_raise_oom_score_of(pid_t pid)
 		spawn_write_oom_score(number);
 }
 
-static int take_tty(int slave, const struct spawn_user *u)
+static int spawn_set_tty(int slave, const struct spawn_user *u)
 {
 	/*
 	 * Opening the slave as session leader may have made it the controlling terminal.
@@ -144,7 +144,7 @@ static int take_tty(int slave, const struct spawn_user *u)
 }
 
 /* The three may be sources of one another: they are copied above 2 first. */
-static int wire(const struct spawn *s)
+static int spawn_setup_stdio(const struct spawn *s)
 {
 	int high[3];
 
@@ -160,7 +160,7 @@ static int wire(const struct spawn *s)
 		}
 	}
 	for (int i = 0; i < 3; i++)
-		if (dup2(high[i], i) < 0 || fd_blocking(i) < 0)
+		if (dup2(high[i], i) < 0 || fd_set_blocking(i) < 0)
 			return -1;
 	return 0;
 }
@@ -169,23 +169,23 @@ static int wire(const struct spawn *s)
  * Puts from at number to, or closes to if from is not given. The sources lie above
  * REPORT_FD by now.
  */
-static int wire_one(int from, int to)
+static int spawn_setup_fd(int from, int to)
 {
 	if (from <= 0)
 		close(to);
-	else if (dup2(from, to) < 0 || fd_blocking(to) < 0)
+	else if (dup2(from, to) < 0 || fd_set_blocking(to) < 0)
 		return -1;
 	return 0;
 }
 
-static int wire_report(int report)
+static int spawn_setup_report(int report)
 {
 	if (dup2(report, REPORT_FD) < 0)
 		return -1;
 	return fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
 }
 
-static int become(const struct spawn_user *u, enum spawn_step *step)
+static int spawn_set_identity(const struct spawn_user *u, enum spawn_step *step)
 {
 	if (!u || u->uid == (uid_t)-1)
 		return 0;
@@ -200,14 +200,14 @@ static int become(const struct spawn_user *u, enum spawn_step *step)
 	return setresuid(u->uid, u->uid, u->uid);
 }
 
-int spawn_become(const struct spawn_user *u)
+int spawn_set_user(const struct spawn_user *u)
 {
 	enum spawn_step step;
 
-	return become(u, &step);
+	return spawn_set_identity(u, &step);
 }
 
-static void say(int report, enum spawn_step step, int err)
+static void spawn_send_step(int report, enum spawn_step step, int err)
 {
 	struct message m = {.step = step, .err = err};
 
@@ -217,7 +217,7 @@ static void say(int report, enum spawn_step step, int err)
 }
 
 /* Returns 0 once the parent has opened the gate. If the parent dies, it fails. */
-static int wait_at_gate(int report)
+static int spawn_wait_gate(int report)
 {
 	struct pollfd w = {.fd = report, .events = POLLIN};
 	char go;
@@ -234,7 +234,7 @@ static int wait_at_gate(int report)
  * As execvp: after a program that may not be executed, the later paths are tried. A
  * folder that may not be searched counts as one without the program.
  */
-static void execute(const struct spawn *s)
+static void spawn_execute(const struct spawn *s)
 {
 	const char *const one[] = {s->path, NULL};
 	int err = ENOENT;
@@ -252,7 +252,7 @@ static void execute(const struct spawn *s)
 	errno = err;
 }
 
-static void child(struct spawn *s, int report)
+static void spawn_run_child(struct spawn *s, int report)
 {
 	int channel = s->channel > 0 ? fd_dup(s->channel, REPORT_FD + 1) : 0;
 	int answers = s->answers > 0 ? fd_dup(s->answers, REPORT_FD + 1) : 0;
@@ -274,15 +274,15 @@ static void child(struct spawn *s, int report)
 	if (s->find_identity && (errno = -s->find_identity(s, s->arg)) != 0)
 		goto fail;
 	step = SPAWN_TTY;
-	if (s->tty >= 0 && take_tty(s->tty, s->user) < 0)
+	if (s->tty >= 0 && spawn_set_tty(s->tty, s->user) < 0)
 		goto fail;
 	step = SPAWN_FDS;
-	if (wire(s) < 0 || wire_one(channel, CHANNEL_FD) < 0 ||
-		wire_one(answers, ANSWERS_FD) < 0 || wire_report(report) < 0)
+	if (spawn_setup_stdio(s) < 0 || spawn_setup_fd(channel, CHANNEL_FD) < 0 ||
+		spawn_setup_fd(answers, ANSWERS_FD) < 0 || spawn_setup_report(report) < 0)
 		goto fail;
 	report = REPORT_FD;
 	spawn_close_from(REPORT_FD + 1);
-	spawn_default_signals();
+	spawn_reset_signals();
 	if (limits_known)
 		for (size_t i = 0; i < ARRAY_LEN(kept_limits); i++)
 			setrlimit(kept_limits[i], &remembered[i]);
@@ -292,7 +292,7 @@ static void child(struct spawn *s, int report)
 	 * (proc/tree).
 	 */
 	prctl(PR_SET_CHILD_SUBREAPER, s->orphans_leave ? 0 : 1, 0, 0, 0);
-	if (become(s->user, &step) < 0)
+	if (spawn_set_identity(s->user, &step) < 0)
 		goto fail;
 	/*
 	 * Until its exec the child has our memory. Processes of the same user must not be
@@ -300,24 +300,24 @@ static void child(struct spawn *s, int report)
 	 */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* A change of identity clears the signal, so that it is set after it. */
-	if (s->dies_with_us)
+	if (s->dies_with_parent)
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	step = SPAWN_CWD;
-	say(report, step, 0);
+	spawn_send_step(report, step, 0);
 	if ((!s->cwd || chdir(s->cwd) < 0) && (s->cwd_needed || chdir("/") < 0))
 		goto fail;
 	if (s->folder && chdir(s->folder) == 0)
 		s->argv = s->folder_argv;
 	step = SPAWN_GATE;
-	if (s->gated && wait_at_gate(report) < 0)
+	if (s->gated && spawn_wait_gate(report) < 0)
 		goto fail;
 	step = SPAWN_EXEC;
-	say(report, step, 0);
-	execute(s);
+	spawn_send_step(report, step, 0);
+	spawn_execute(s);
 fail:
 	if (s->failure)
 		*s->failure = errno;
-	say(report, step, errno);
+	spawn_send_step(report, step, errno);
 	_exit(127);
 }
 
@@ -337,7 +337,7 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	made = fork();
 	if (made == 0)
-		child(&copy, pair[1]);
+		spawn_run_child(&copy, pair[1]);
 	r = made < 0 ? -errno : 0;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	report->step = "forking";
@@ -352,7 +352,7 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report)
 	return 0;
 }
 
-int spawn_try_folder(const struct spawn_user *u, const char *folder)
+int spawn_check_folder(const struct spawn_user *u, const char *folder)
 {
 	sigset_t all, before;
 	int status = 0;
@@ -362,7 +362,7 @@ int spawn_try_folder(const struct spawn_user *u, const char *folder)
 	sigprocmask(SIG_SETMASK, &all, &before);
 	made = fork();
 	if (made == 0)
-		_exit(spawn_become(u) < 0 || chdir(folder) < 0 ? errno : 0);
+		_exit(spawn_set_user(u) < 0 || chdir(folder) < 0 ? errno : 0);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (made < 0)
 		return -errno;
@@ -376,9 +376,9 @@ int spawn_replace(const struct spawn *s)
 {
 	enum spawn_step step;
 
-	spawn_default_signals();
+	spawn_reset_signals();
 	spawn_raise_oom_score();
-	if (become(s->user, &step) < 0)
+	if (spawn_set_identity(s->user, &step) < 0)
 		return -errno;
 	if (chdir(s->cwd) < 0 && chdir("/") < 0)
 		return -errno;
@@ -388,7 +388,7 @@ int spawn_replace(const struct spawn *s)
 	return -errno;
 }
 
-int spawn_outcome(struct spawn_report *report)
+int spawn_read_outcome(struct spawn_report *report)
 {
 	struct message m;
 	ssize_t n;

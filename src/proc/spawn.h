@@ -52,12 +52,12 @@ struct spawn {
 	 */
 	const char *folder;
 	const char *const *folder_argv;
-	int tty;            /* slave of a pty: 0, 1, 2 and controlling; or -1 */
-	int fds[3];         /* without tty: 0, 1, 2; -1 is /dev/null */
-	int channel;        /* 3 of the child; 0: none */
-	int answers;        /* 4 of the child; 0: none */
-	bool dies_with_us;  /* the kernel ends it when this process has ended */
-	bool orphans_leave; /* it is no subreaper, since it would not reap orphans */
+	int tty;               /* slave of a pty: 0, 1, 2 and controlling; or -1 */
+	int fds[3];            /* without tty: 0, 1, 2; -1 is /dev/null */
+	int channel;           /* 3 of the child; 0: none */
+	int answers;           /* 4 of the child; 0: none */
+	bool dies_with_parent; /* the kernel ends it when this process has ended */
+	bool orphans_leave;    /* it is no subreaper, since it would not reap orphans */
 	const struct spawn_user *user; /* NULL keeps the present identity */
 	/*
 	 * Called in the child, where it may block; may change user and env of this
@@ -91,7 +91,7 @@ int spawn(const struct spawn *s, pid_t *pid, struct spawn_report *report) MUST_U
  * -errno of the step that failed; -EINTR if the child was ended before its exec.
  * report->step is always the step of the result.
  */
-int spawn_outcome(struct spawn_report *report) MUST_USE;
+int spawn_read_outcome(struct spawn_report *report) MUST_USE;
 void spawn_report_close(struct spawn_report *report);
 /* Lets a gated child execute its program. Without this call the child fails to start. */
 void spawn_open_gate(struct spawn_report *report);
@@ -107,7 +107,7 @@ int spawn_replace(const struct spawn *s) MUST_USE;
  * its maximum: the usual 1024 are too few for 256 sessions and as many connections.
  * Children keep the original limit, since programs that use select(2) cannot handle more.
  */
-void spawn_remember_limits(void);
+void spawn_save_limits(void);
 
 /*
  * Steps that other kinds of children take, too. All are async-signal-safe.
@@ -116,7 +116,7 @@ void spawn_remember_limits(void);
  */
 void spawn_close_from(int first);
 /* Default dispositions, an empty mask. */
-void spawn_default_signals(void);
+void spawn_reset_signals(void);
 /*
  * Raises the OOM score, so that the kernel kills the child before it kills us. A failure
  * is ignored: a child that is not dumpable and not root cannot write the file, and there
@@ -124,12 +124,12 @@ void spawn_default_signals(void);
  */
 void spawn_raise_oom_score(void);
 /* Takes the identity of u (NULL: keeps its own); -1 with errno. */
-int spawn_become(const struct spawn_user *u) MUST_USE;
+int spawn_set_user(const struct spawn_user *u) MUST_USE;
 
 /*
  * Tests in a child whether u (NULL: the present identity) can enter a folder: 0 or
  * -errno. Blocks, possibly on a network disk: only to be used at the start.
  */
-int spawn_try_folder(const struct spawn_user *u, const char *folder) MUST_USE;
+int spawn_check_folder(const struct spawn_user *u, const char *folder) MUST_USE;
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /* Init reads at once and never blocks, so that this wait is short. */
-static int send_record(struct store *s, const struct store_record *r, int fd)
+static int store_send_record(struct store *s, const struct store_record *r, int fd)
 {
 	struct pollfd w = {.fd = s->sock, .events = POLLOUT};
 	int err;
@@ -25,7 +25,7 @@ int store_put(struct store *s, const char *name, int fd, pid_t pid)
 		return 0;
 	if ((size_t)snprintf(r.name, sizeof(r.name), "%s", name) >= sizeof(r.name))
 		return -ENAMETOOLONG;
-	return send_record(s, &r, fd);
+	return store_send_record(s, &r, fd);
 }
 
 void store_drop(struct store *s, const char *name)
@@ -36,7 +36,7 @@ void store_drop(struct store *s, const char *name)
 		return;
 	snprintf(r.name, sizeof(r.name), "%s", name);
 	/* If init is gone, nothing is kept any more. */
-	if (send_record(s, &r, -1) < 0)
+	if (store_send_record(s, &r, -1) < 0)
 		return;
 }
 
@@ -58,7 +58,7 @@ int store_next(struct store *s, struct store_record *r, int *fd)
 	return 0;
 }
 
-int store_take(struct store *s, struct store_record *r, int *fd)
+int store_wait_next(struct store *s, struct store_record *r, int *fd)
 {
 	struct pollfd w = {.fd = s->sock, .events = POLLIN};
 	int err;

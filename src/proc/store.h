@@ -48,6 +48,6 @@ void store_drop(struct store *s, const char *name);
 int store_next(struct store *s, struct store_record *r, int *fd) MUST_USE;
 
 /* As store_next for the start, when all entries come back: waits; ends with STORE_END. */
-int store_take(struct store *s, struct store_record *r, int *fd) MUST_USE;
+int store_wait_next(struct store *s, struct store_record *r, int *fd) MUST_USE;
 
 #endif

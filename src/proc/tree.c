@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 #include "limits.h"
-#include "proc/peek.h"
+#include "proc/inspect.h"
 #include "proc/pidwait.h"
 
 #include <assert.h>
@@ -47,7 +47,7 @@ static struct proc procs[TREE_PROCS_MAX];
 static size_t procs_n;
 static uint64_t procs_moment; /* of struct tree, for which procs was listed */
 
-static pid_t number(struct str text)
+static pid_t tree_parse_pid(struct str text)
 {
 	uint64_t pid;
 
@@ -55,7 +55,7 @@ static pid_t number(struct str text)
 }
 
 /* "PID (NAME) STATE PPID PGRP SESSION TTY ..."; false for dead processes. */
-static bool parse(struct str text, struct proc *p, struct str *name)
+static bool tree_parse_stat(struct str text, struct proc *p, struct str *name)
 {
 	struct str rest = text, state;
 	size_t open = str_find_byte(text, '(');
@@ -68,16 +68,16 @@ static bool parse(struct str text, struct proc *p, struct str *name)
 	*name = str_make(text.p + open + 1, rest.n - open - 2);
 	rest = str_skip(text, rest.n + 1);
 	state = str_cut(&rest, ' ');
-	p->parent = number(str_cut(&rest, ' '));
-	p->group = number(str_cut(&rest, ' '));
-	p->session = number(str_cut(&rest, ' '));
+	p->parent = tree_parse_pid(str_cut(&rest, ' '));
+	p->group = tree_parse_pid(str_cut(&rest, ' '));
+	p->session = tree_parse_pid(str_cut(&rest, ' '));
 	p->tty = !str_eq(str_cut(&rest, ' '), STR("0"));
 	p->state = state.n == 1 ? state.p[0] : 'X';
 	return p->state != 'Z' && p->state != 'X';
 }
 
 /* False when the process has ended. */
-static bool look_at(pid_t pid, struct proc *p, char name[TREE_NAME])
+static bool tree_read_stat(pid_t pid, struct proc *p, char name[TREE_NAME])
 {
 	char path[64], text[STAT_ROOM];
 	struct str view;
@@ -89,27 +89,27 @@ static bool look_at(pid_t pid, struct proc *p, char name[TREE_NAME])
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text));
 	fd_close(&fd);
 	*p = (struct proc){.pid = pid};
-	if (n <= 0 || !parse(str_make(text, (size_t)n), p, &view))
+	if (n <= 0 || !tree_parse_stat(str_make(text, (size_t)n), p, &view))
 		return false;
 	snprintf(name, TREE_NAME, "%.*s", STR_ARG(view));
 	return true;
 }
 
-static int by_pid(const void *a, const void *b)
+static int tree_compare_pids(const void *a, const void *b)
 {
 	const struct proc *x = a, *y = b;
 
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static struct proc *find(pid_t pid)
+static struct proc *tree_find_proc(pid_t pid)
 {
 	struct proc key = {.pid = pid};
 
-	return bsearch(&key, procs, procs_n, sizeof(key), by_pid);
+	return bsearch(&key, procs, procs_n, sizeof(key), tree_compare_pids);
 }
 
-static int list(void)
+static int tree_list_procs(void)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -121,24 +121,26 @@ static int list(void)
 	if (!d)
 		return -errno;
 	while (procs_n < TREE_PROCS_MAX && (e = readdir(d))) {
-		pid_t pid = number(str_c(e->d_name));
+		pid_t pid = tree_parse_pid(str_c(e->d_name));
 
-		if (pid > 0 && look_at(pid, &procs[procs_n], name))
+		if (pid > 0 && tree_read_stat(pid, &procs[procs_n], name))
 			procs_n++;
 	}
 	closedir(d);
-	qsort(procs, procs_n, sizeof(procs[0]), by_pid);
+	qsort(procs, procs_n, sizeof(procs[0]), tree_compare_pids);
 	/* /proc may be an empty folder, or belong to another PID namespace. */
-	return look_at(getpid(), &self, name) && find(getpid()) ? 0 : -ENOENT;
+	return tree_read_stat(getpid(), &self, name) && tree_find_proc(getpid())
+		? 0
+		: -ENOENT;
 }
 
 /* Uses the list of this moment again, or makes a new one. */
-static int list_at(uint64_t moment)
+static int tree_list_cached(uint64_t moment)
 {
 	int r;
 
 	if (!moment || moment != procs_moment) {
-		r = list();
+		r = tree_list_procs();
 		procs_moment = r < 0 ? 0 : moment;
 		return r;
 	}
@@ -148,7 +150,7 @@ static int list_at(uint64_t moment)
 }
 
 /* Walks up from p to a process whose kin is known, and stores the result on the way. */
-static void settle(struct proc *p)
+static void tree_set_kin(struct proc *p)
 {
 	struct proc *top = p;
 	enum kin kin;
@@ -158,9 +160,9 @@ static void settle(struct proc *p)
 	 * steps.
 	 */
 	for (size_t i = 0; i < procs_n && top && top->kin == KIN_UNKNOWN; i++)
-		top = find(top->parent);
+		top = tree_find_proc(top->parent);
 	kin = top && top->kin == KIN_OURS ? KIN_OURS : KIN_OTHER;
-	for (; p && p->kin == KIN_UNKNOWN; p = find(p->parent))
+	for (; p && p->kin == KIN_UNKNOWN; p = tree_find_proc(p->parent))
 		p->kin = kin;
 }
 
@@ -168,7 +170,7 @@ static void settle(struct proc *p)
  * Sets the kin of all processes; root and caller are KIN_OTHER. Returns how many are
  * KIN_OURS.
  */
-static size_t sort_out(pid_t root)
+static size_t tree_classify(pid_t root)
 {
 	pid_t outsiders[] = {root, getpid()};
 	size_t ours = 0;
@@ -177,9 +179,9 @@ static size_t sort_out(pid_t root)
 		if (root == 1 || procs[i].pid == root || procs[i].session == root)
 			procs[i].kin = KIN_OURS;
 	for (size_t i = 0; i < procs_n; i++)
-		settle(&procs[i]);
+		tree_set_kin(&procs[i]);
 	for (size_t i = 0; i < ARRAY_LEN(outsiders); i++) {
-		struct proc *p = find(outsiders[i]);
+		struct proc *p = tree_find_proc(outsiders[i]);
 
 		if (p)
 			p->kin = KIN_OTHER;
@@ -194,24 +196,24 @@ static size_t sort_out(pid_t root)
  * being listed and being read hides its child, which is too new for the list. So an empty
  * tree has to be seen twice.
  */
-static int snapshot_at(pid_t root, uint64_t moment)
+static int tree_snapshot_cached(pid_t root, uint64_t moment)
 {
 	bool seen = false;
 
 	assert(root > 0);
 	for (int i = 0; i < (moment ? 1 : 2) && !seen; i++) {
-		int r = list_at(moment);
+		int r = tree_list_cached(moment);
 
 		if (r < 0)
 			return r;
-		seen = sort_out(root) > 0;
+		seen = tree_classify(root) > 0;
 	}
 	return 0;
 }
 
-static int snapshot(pid_t root)
+static int tree_snapshot(pid_t root)
 {
-	return snapshot_at(root, 0);
+	return tree_snapshot_cached(root, 0);
 }
 
 /* Signals the processes of the last snapshot; returns how many there were. */
@@ -232,14 +234,14 @@ static int tree_send(int signo)
 
 int tree_signal(pid_t root, int signo)
 {
-	int r = snapshot(root);
+	int r = tree_snapshot(root);
 
 	return r < 0 ? r : tree_send(signo);
 }
 
 int tree_signal_all(pid_t root, int signo)
 {
-	int r = snapshot(root);
+	int r = tree_snapshot(root);
 
 	if (r < 0)
 		return r;
@@ -247,10 +249,10 @@ int tree_signal_all(pid_t root, int signo)
 	return tree_send(signo);
 }
 
-pid_t tree_guess_front(pid_t root)
+pid_t tree_guess_foreground(pid_t root)
 {
-	int r = list();
-	struct proc *shell = r == 0 ? find(root) : NULL;
+	int r = tree_list_procs();
+	struct proc *shell = r == 0 ? tree_find_proc(root) : NULL;
 
 	if (r < 0 || !shell || shell->state == 'R')
 		return r < 0 ? r : root;
@@ -262,16 +264,16 @@ pid_t tree_guess_front(pid_t root)
 	return root;
 }
 
-static void note(struct tree *t, const struct proc *p, int err)
+static void tree_add_survivor(struct tree *t, const struct proc *p, int err)
 {
-	struct tree_left *left = &t->left[t->left_n];
+	struct tree_survivor *left = &t->survivors[t->survivors_n];
 	struct proc now;
 
-	if (t->left_n == TREE_LEFT || !look_at(p->pid, &now, left->name))
+	if (t->survivors_n == TREE_SURVIVORS || !tree_read_stat(p->pid, &now, left->name))
 		return;
 	left->pid = p->pid;
 	left->err = err;
-	t->left_n++;
+	t->survivors_n++;
 }
 
 /*
@@ -279,7 +281,7 @@ static void note(struct tree *t, const struct proc *p, int err)
  * groups of the root and of the caller are left out: they have processes that must live.
  * last is the group that was killed last: members of a group mostly follow one another.
  */
-static int kill_one(const struct proc *p, pid_t root, pid_t *last)
+static int tree_kill_proc(const struct proc *p, pid_t root, pid_t *last)
 {
 	pid_t self = getpgrp();
 
@@ -293,12 +295,12 @@ static int kill_one(const struct proc *p, pid_t root, pid_t *last)
  * A process that forks all the time is faster than a snapshot. Stopped processes fork no
  * more, and they occupy the places that a process limit would free for others.
  */
-static void stop_all(pid_t root)
+static void tree_stop_all(pid_t root)
 {
 	bool running = true;
 
 	for (int i = 0; running && i < ROUNDS; i++) {
-		if (snapshot(root) < 0)
+		if (tree_snapshot(root) < 0)
 			return;
 		running = false;
 		for (size_t k = 0; k < procs_n; k++)
@@ -308,7 +310,7 @@ static void stop_all(pid_t root)
 	}
 }
 
-static void kill_blindly(struct tree *t)
+static void tree_kill_group(struct tree *t)
 {
 	t->blind = true;
 	t->live = 0;
@@ -321,11 +323,11 @@ int tree_kill(struct tree *t)
 	size_t before = t->live, refused = 0;
 	pid_t group = 0;
 
-	t->left_n = 0;
+	t->survivors_n = 0;
 	if (t->killed && !t->moment)
-		stop_all(t->root);
-	if (snapshot_at(t->root, t->moment) < 0) {
-		kill_blindly(t);
+		tree_stop_all(t->root);
+	if (tree_snapshot_cached(t->root, t->moment) < 0) {
+		tree_kill_group(t);
 		return 0;
 	}
 	t->live = 0;
@@ -337,10 +339,10 @@ int tree_kill(struct tree *t)
 
 		if (procs[i].kin != KIN_OURS)
 			continue;
-		r = kill_one(&procs[i], t->root, &group);
+		r = tree_kill_proc(&procs[i], t->root, &group);
 		t->live++;
 		refused += r == -EPERM;
-		note(t, &procs[i], r == -ESRCH ? 0 : r);
+		tree_add_survivor(t, &procs[i], r == -ESRCH ? 0 : r);
 	}
 	if (t->live - refused > before)
 		t->killed += t->live - refused - before;
@@ -353,7 +355,7 @@ size_t tree_kill_stopped(pid_t root)
 {
 	size_t n = 0;
 
-	if (snapshot(root) < 0)
+	if (tree_snapshot(root) < 0)
 		return 0;
 	for (size_t i = 0; i < procs_n; i++)
 		if (procs[i].kin == KIN_OURS && procs[i].state == 'T')
@@ -382,46 +384,46 @@ void tree_kill_now(pid_t root)
  * Some shells catch SIGTERM if they lead the session of a terminal. Other processes that
  * ignore SIGTERM go on: a process that handles SIGTERM may wait for them.
  */
-static bool is_shell(const struct proc *p)
+static bool tree_is_shell(const struct proc *p)
 {
 	bool leads = p->tty && p->pid == p->session;
 
-	if (!peek_ignores(p->pid, SIGTERM))
+	if (!inspect_ignores_signal(p->pid, SIGTERM))
 		return leads && p->parents;
-	return p->parents || peek_ignores(p->pid, SIGTTOU);
+	return p->parents || inspect_ignores_signal(p->pid, SIGTTOU);
 }
 
 /* A shell must not execute the commands behind the one that is about to end. */
-static void halt_shells(pid_t root)
+static void tree_stop_shells(pid_t root)
 {
-	if (snapshot(root) < 0)
+	if (tree_snapshot(root) < 0)
 		return;
 	for (size_t i = 0; i < procs_n; i++) {
-		struct proc *parent = find(procs[i].parent);
+		struct proc *parent = tree_find_proc(procs[i].parent);
 
 		if (parent)
 			parent->parents = true;
 	}
 	for (size_t i = 0; i < procs_n; i++)
-		if (procs[i].kin == KIN_OURS && is_shell(&procs[i]))
+		if (procs[i].kin == KIN_OURS && tree_is_shell(&procs[i]))
 			kill(procs[i].pid, SIGSTOP);
 }
 
 /* A stopped job, but no shell, that does not ignore SIGTERM. */
-static bool is_stopped_job(const struct proc *p)
+static bool tree_is_stopped_job(const struct proc *p)
 {
-	return p->state == 'T' && !peek_ignores(p->pid, SIGTERM) &&
+	return p->state == 'T' && !inspect_ignores_signal(p->pid, SIGTERM) &&
 		!(p->tty && p->pid == p->session);
 }
 
-int tree_ask(pid_t root)
+int tree_terminate(pid_t root)
 {
 	int n;
 
-	halt_shells(root);
+	tree_stop_shells(root);
 	n = tree_signal(root, SIGTERM);
 	for (size_t i = 0; n > 0 && i < procs_n; i++)
-		if (procs[i].kin == KIN_OURS && is_stopped_job(&procs[i]))
+		if (procs[i].kin == KIN_OURS && tree_is_stopped_job(&procs[i]))
 			kill(procs[i].pid, SIGCONT);
 	return n;
 }
@@ -429,16 +431,16 @@ int tree_ask(pid_t root)
 /* A process that SIGTERM may end; 0: there is none; -errno. */
 static pid_t tree_find_ending(pid_t root)
 {
-	int r = snapshot(root);
+	int r = tree_snapshot(root);
 
 	for (size_t i = 0; r == 0 && i < procs_n; i++)
 		if (procs[i].kin == KIN_OURS && procs[i].state != 'T' &&
-			!peek_ignores(procs[i].pid, SIGTERM))
+			!inspect_ignores_signal(procs[i].pid, SIGTERM))
 			return procs[i].pid;
 	return r;
 }
 
-bool tree_heeds(pid_t root)
+bool tree_can_terminate(pid_t root)
 {
 	return tree_find_ending(root) != 0;
 }
@@ -470,16 +472,16 @@ static pid_t tree_find_any(void)
 /* A process that has been killed and is still there; 0: none is known. */
 static pid_t tree_find_killed(const struct tree *t)
 {
-	for (size_t i = 0; i < t->left_n; i++)
-		if (t->left[i].err == 0)
-			return t->left[i].pid;
+	for (size_t i = 0; i < t->survivors_n; i++)
+		if (t->survivors[i].err == 0)
+			return t->survivors[i].pid;
 	return 0;
 }
 
 void tree_end(struct tree *t, uint64_t grace_ms)
 {
 	uint64_t now = clock_ms(), half = now + grace_ms / 2, end = now + grace_ms;
-	int n = grace_ms ? tree_ask(t->root) : 0;
+	int n = grace_ms ? tree_terminate(t->root) : 0;
 	pid_t pid;
 
 	while (n > 0 && clock_ms() < half && (pid = tree_find_ending(t->root)) > 0)

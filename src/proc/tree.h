@@ -16,10 +16,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TREE_LEFT = 16, TREE_NAME = 16 };
+enum { TREE_SURVIVORS = 16, TREE_NAME = 16 };
 
 /* A process that could not be ended. */
-struct tree_left {
+struct tree_survivor {
 	pid_t pid;
 	char name[TREE_NAME]; /* as of the kernel: may hold any byte but NUL */
 	/* of kill, negative; 0: it was killed and has not ended yet */
@@ -34,11 +34,11 @@ struct tree {
 	 * empty tree is then not checked a second time. 0: a list of its own.
 	 */
 	uint64_t moment;
-	bool blind;    /* /proc cannot be read: only process groups were reached */
-	size_t killed; /* at least so many processes were sent a SIGKILL */
-	size_t live;   /* in the last snapshot, without the root */
-	size_t left_n; /* filled in left */
-	struct tree_left left[TREE_LEFT];
+	bool blind;         /* /proc cannot be read: only process groups were reached */
+	size_t killed;      /* at least so many processes were sent a SIGKILL */
+	size_t live;        /* in the last snapshot, without the root */
+	size_t survivors_n; /* entries filled in survivors */
+	struct tree_survivor survivors[TREE_SURVIVORS];
 };
 
 /*
@@ -59,7 +59,7 @@ int tree_signal_all(pid_t root, int signo) MUST_USE;
  * of its newest child that is not stopped; the shell's own while it works itself or has
  * no such child. A guess: a newer background job is taken for it. -errno without a /proc.
  */
-pid_t tree_guess_front(pid_t root) MUST_USE;
+pid_t tree_guess_foreground(pid_t root) MUST_USE;
 
 /*
  * Sends SIGKILL to all processes but the root, once, and notes them. 0 when there were
@@ -81,12 +81,12 @@ void tree_kill_now(pid_t root);
  * receive it. Shells are stopped before: SIGTERM does not end them, and they would
  * execute the commands behind the one that ends. Results as of tree_signal.
  */
-int tree_ask(pid_t root) MUST_USE;
+int tree_terminate(pid_t root) MUST_USE;
 /*
  * Whether a process other than the root may end by SIGTERM: it is not stopped and does
  * not ignore SIGTERM.
  */
-bool tree_heeds(pid_t root);
+bool tree_can_terminate(pid_t root);
 /*
  * Sends SIGHUP, which ends shells and most other programs, and SIGCONT. Results as of
  * tree_signal.

@@ -1,7 +1,7 @@
 #include "proc/user.h"
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
-#include "base/swap.h"
 #include "proc/userdb.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static const char shadow_path[] = "/etc/shadow";
 static const char sudoers_path[] = "/etc/sudoers";
 
 /* A path below the root, NUL-terminated in out. */
-static int join(const char *root, const char *path, char out[FILE_PATH_MAX])
+static int user_join_path(const char *root, const char *path, char out[FILE_PATH_MAX])
 {
 	int n = snprintf(out, FILE_PATH_MAX, "%s%s", root, path);
 
@@ -26,10 +26,10 @@ static int join(const char *root, const char *path, char out[FILE_PATH_MAX])
 }
 
 /* Opens a regular file below the root, nothing else, and without waiting. */
-static int open_file(const char *root, const char *path, int flags, struct stat *st)
+static int user_open_file(const char *root, const char *path, int flags, struct stat *st)
 {
 	char full[FILE_PATH_MAX];
-	int r = join(root, path, full);
+	int r = user_join_path(root, path, full);
 	int fd;
 
 	if (r)
@@ -51,16 +51,16 @@ static int open_file(const char *root, const char *path, int flags, struct stat 
  * Appends the file's text. If the file is larger than the maximum, the whole lines that
  * fit are kept and the result is ERR_LIMIT.
  */
-static int load(const char *root, const char *path, struct buf *text)
+static int user_load_file(const char *root, const char *path, struct buf *text)
 {
 	struct stat st;
-	int fd = open_file(root, path, O_RDONLY, &st);
+	int fd = user_open_file(root, path, O_RDONLY, &st);
 	ssize_t got = 1;
 
 	if (fd < 0)
 		return fd;
 	while (got > 0 && text->max - text->n >= DB_PIECE) {
-		char *room = buf_room(text, DB_PIECE);
+		char *room = buf_reserve(text, DB_PIECE);
 
 		if (!room)
 			break;
@@ -82,23 +82,23 @@ struct db {
 	struct buf group;
 };
 
-static int db_load(struct db *db, const char *root)
+static int user_load_db(struct db *db, const char *root)
 {
 	*db = (struct db){BUF_INIT(USER_DB_MAX), BUF_INIT(USER_DB_MAX)};
 	/* Without a group file, users are still valid. */
-	if (load(root, group_path, &db->group))
+	if (user_load_file(root, group_path, &db->group))
 		buf_free(&db->group);
-	return load(root, passwd_path, &db->passwd);
+	return user_load_file(root, passwd_path, &db->passwd);
 }
 
-static void db_free(struct db *db)
+static void user_free_db(struct db *db)
 {
 	buf_free(&db->passwd);
 	buf_free(&db->group);
 }
 
 /* Copies a view that is shorter than size and free of NUL; else sets an empty text. */
-static bool copy(char *to, size_t size, struct str s)
+static bool user_copy_text(char *to, size_t size, struct str s)
 {
 	bool fits = s.n < size && str_find_byte(s, '\0') == s.n;
 
@@ -108,7 +108,7 @@ static bool copy(char *to, size_t size, struct str s)
 	return fits;
 }
 
-static void add_group(struct user *u, gid_t gid)
+static void user_add_group(struct user *u, gid_t gid)
 {
 	for (size_t i = 0; i < u->groups_n; i++)
 		if (u->groups[i] == gid)
@@ -117,64 +117,66 @@ static void add_group(struct user *u, gid_t gid)
 		u->groups[u->groups_n++] = gid;
 }
 
-static void add_memberships(struct user *u, const struct db *db)
+static void user_add_memberships(struct user *u, const struct db *db)
 {
 	struct str text = buf_view(&db->group);
 	struct userdb_group g;
 
-	add_group(u, u->gid);
+	user_add_group(u, u->gid);
 	while (userdb_next_group(&text, &g))
 		if (userdb_has_member(&g, str_c(u->name)))
-			add_group(u, g.gid);
+			user_add_group(u, g.gid);
 }
 
 /* Makes a user of an entry; false if the name is too long. */
-static bool take_entry(const struct userdb_user *e, const struct db *db, struct user *out)
+static bool user_from_entry(
+	const struct userdb_user *e, const struct db *db, struct user *out)
 {
 	struct user u = {.uid = e->uid, .gid = e->gid, .origin = USER_FOUND};
 
-	if (!copy(u.name, sizeof(u.name), e->name))
+	if (!user_copy_text(u.name, sizeof(u.name), e->name))
 		return false;
-	if (!copy(u.home, sizeof(u.home), e->home) || !*u.home)
-		copy(u.home, sizeof(u.home), STR("/"));
+	if (!user_copy_text(u.home, sizeof(u.home), e->home) || !*u.home)
+		user_copy_text(u.home, sizeof(u.home), STR("/"));
 	/* passwd(5): empty means the default shell. */
-	if (!copy(u.shell, sizeof(u.shell), e->shell) || !*u.shell)
-		copy(u.shell, sizeof(u.shell), STR("/bin/sh"));
-	add_memberships(&u, db);
+	if (!user_copy_text(u.shell, sizeof(u.shell), e->shell) || !*u.shell)
+		user_copy_text(u.shell, sizeof(u.shell), STR("/bin/sh"));
+	user_add_memberships(&u, db);
 	*out = u;
 	return true;
 }
 
-static bool db_find_name(const struct db *db, struct str name, struct user *out)
+static bool user_lookup_name(const struct db *db, struct str name, struct user *out)
 {
 	struct userdb_user e;
 
 	return userdb_find_name(buf_view(&db->passwd), name, &e) &&
-		take_entry(&e, db, out);
+		user_from_entry(&e, db, out);
 }
 
-static bool db_find_uid(const struct db *db, uid_t uid, struct user *out)
+static bool user_lookup_uid(const struct db *db, uid_t uid, struct user *out)
 {
 	struct userdb_user e;
 
-	return userdb_find_uid(buf_view(&db->passwd), uid, &e) && take_entry(&e, db, out);
+	return userdb_find_uid(buf_view(&db->passwd), uid, &e) &&
+		user_from_entry(&e, db, out);
 }
 
 int user_find_uid(const char *root, uid_t uid, struct user *out)
 {
 	struct db db;
-	int r = db_load(&db, root);
+	int r = user_load_db(&db, root);
 
-	if (db_find_uid(&db, uid, out))
+	if (user_lookup_uid(&db, uid, out))
 		r = 0;
 	else if (!r)
 		r = -ENOENT;
-	db_free(&db);
+	user_free_db(&db);
 	return r;
 }
 
 /* A name of the group file, or a number. */
-static int db_find_gid(const struct db *db, struct str text, gid_t *out)
+static int user_lookup_gid(const struct db *db, struct str text, gid_t *out)
 {
 	struct userdb_group g;
 	uint64_t number;
@@ -191,17 +193,17 @@ static int db_find_gid(const struct db *db, struct str text, gid_t *out)
 	return r;
 }
 
-static int db_find_user(const struct db *db, struct str text, struct user *out)
+static int user_lookup_text(const struct db *db, struct str text, struct user *out)
 {
 	uint64_t number;
 	int r;
 
-	if (db_find_name(db, text, out))
+	if (user_lookup_name(db, text, out))
 		return 0;
 	if (!text.n || str_trim(text, "0123456789").n)
 		return -ENOENT;
 	r = str_u64(text, UINT32_MAX - 1, &number);
-	if (r < 0 || db_find_uid(db, (uid_t)number, out))
+	if (r < 0 || user_lookup_uid(db, (uid_t)number, out))
 		return r;
 	*out = (struct user){.uid = (uid_t)number, .home = "/", .groups_n = 1};
 	out->origin = USER_NUMBER;
@@ -217,15 +219,15 @@ int user_find(const char *root, struct str text, struct user *out)
 	int r;
 
 	/* Numeric users are valid without the file. */
-	if (db_load(&db, root) < 0)
+	if (user_load_db(&db, root) < 0)
 		buf_free(&db.passwd);
-	r = db_find_user(&db, name, &found);
+	r = user_lookup_text(&db, name, &found);
 	if (r == 0 && grouped) {
-		r = db_find_gid(&db, text, &found.gid);
+		r = user_lookup_gid(&db, text, &found.gid);
 		found.groups[0] = found.gid;
 		found.groups_n = 1;
 	}
-	db_free(&db);
+	user_free_db(&db);
 	if (r == 0)
 		*out = found;
 	return r;
@@ -235,14 +237,15 @@ int user_find(const char *root, struct str text, struct user *out)
  * Adds lines to the end of a file by one write, so that other readers see all of them or
  * none. A write cut short by a full disk is undone.
  */
-static int append(const char *root, const char *path, int flags, const char *lines)
+static int user_append_lines(
+	const char *root, const char *path, int flags, const char *lines)
 {
 	struct buf text = BUF_INIT(USER_NOTES_MAX);
 	struct stat st;
 	ssize_t put = -1;
 	char last = '\n';
 	int r = 0;
-	int fd = open_file(root, path, O_RDWR | O_APPEND | flags, &st);
+	int fd = user_open_file(root, path, O_RDWR | O_APPEND | flags, &st);
 
 	if (fd < 0)
 		return fd;
@@ -266,7 +269,7 @@ static int append(const char *root, const char *path, int flags, const char *lin
 }
 
 /* Adds a line: the step, its path, and the result. */
-static void note(struct buf *notes, int err, const char *what, const char *path)
+static void user_add_note(struct buf *notes, int err, const char *what, const char *path)
 {
 	buf_fmt(notes, "%s %s: %s\n", what, path, err ? err_text(err) : "done");
 }
@@ -275,31 +278,31 @@ static void note(struct buf *notes, int err, const char *what, const char *path)
  * Appends a line; a file that does not exist is made with the line first, since many
  * programs look up root.
  */
-static int append_or_make(
+static int user_append_or_create(
 	const char *root, const char *path, const char *first, const char *line)
 {
 	char full[FILE_PATH_MAX];
-	int r = append(root, path, 0, line);
+	int r = user_append_lines(root, path, 0, line);
 
 	if (r != -ENOENT)
 		return r;
-	r = join(root, "/etc", full);
+	r = user_join_path(root, "/etc", full);
 	if (!r && mkdir(full, 0755) < 0 && errno != EEXIST)
 		r = -errno;
 	if (!r)
-		r = append(root, path, O_CREAT, first);
-	return r ? r : append(root, path, 0, line);
+		r = user_append_lines(root, path, O_CREAT, first);
+	return r ? r : user_append_lines(root, path, 0, line);
 }
 
-static bool exists(const char *root, const char *path)
+static bool user_file_exists(const char *root, const char *path)
 {
 	char full[FILE_PATH_MAX];
 
-	return join(root, path, full) == 0 && access(full, F_OK) == 0;
+	return user_join_path(root, path, full) == 0 && access(full, F_OK) == 0;
 }
 
 /* Adds the user to the members in the line of the group. */
-static int join_group(const char *root, const struct user *u, struct str text,
+static int user_join_group(const char *root, const struct user *u, struct str text,
 	const struct userdb_group *g)
 {
 	size_t at = (size_t)(g->members.p - text.p) + g->members.n;
@@ -309,10 +312,10 @@ static int join_group(const char *root, const struct user *u, struct str text,
 		str_c(u->name),
 		str_skip(text, at),
 	};
-	struct swap_attr attr;
+	struct atomic_file_attr attr;
 	char etc[FILE_PATH_MAX];
 	struct stat st;
-	int r = join(root, "/etc", etc);
+	int r = user_join_path(root, "/etc", etc);
 	int dir;
 
 	/* A line that ends before its last colon would get a wrong group number. */
@@ -329,15 +332,16 @@ static int join_group(const char *root, const struct user *u, struct str text,
 	else if (!S_ISREG(st.st_mode) || st.st_size != (off_t)text.n)
 		r = -EBUSY;
 	if (!r) {
-		attr = (struct swap_attr){st.st_mode & MODE_BITS, st.st_uid, st.st_gid};
-		r = swap_file(dir, "group", &attr, parts, ARRAY_LEN(parts), NULL);
+		attr = (struct atomic_file_attr){
+			st.st_mode & MODE_BITS, st.st_uid, st.st_gid};
+		r = atomic_file_write(dir, "group", &attr, parts, ARRAY_LEN(parts), NULL);
 	}
 	fd_close(&dir);
 	return r;
 }
 
 /* True when the user is a member of the group sudo afterwards. */
-static bool join_sudo(
+static bool user_join_sudo(
 	const char *root, struct user *u, const struct db *db, struct buf *notes)
 {
 	struct str text = buf_view(&db->group);
@@ -347,16 +351,16 @@ static bool join_sudo(
 	if (!userdb_find_group(text, STR("sudo"), &g))
 		return false;
 	if (!userdb_has_member(&g, str_c(u->name))) {
-		r = join_group(root, u, text, &g);
-		note(notes, r, "join the group sudo in", group_path);
+		r = user_join_group(root, u, text, &g);
+		user_add_note(notes, r, "join the group sudo in", group_path);
 		if (r)
 			return false;
 	}
-	add_group(u, g.gid);
+	user_add_group(u, g.gid);
 	return true;
 }
 
-static bool has_line(struct str text, struct str line)
+static bool user_has_line(struct str text, struct str line)
 {
 	while (text.n)
 		if (str_eq(str_trim(str_cut(&text, '\n'), " \t\r"), line))
@@ -365,11 +369,12 @@ static bool has_line(struct str text, struct str line)
 }
 
 /* Lets the user become root without a password, if sudo is installed. */
-static void allow_sudo(const char *root, struct user *u, bool member, struct buf *notes)
+static void user_allow_sudo(
+	const char *root, struct user *u, bool member, struct buf *notes)
 {
 	struct buf sudoers = BUF_INIT(USER_DB_MAX);
 	char line[USER_NAME_MAX + 64];
-	int r = load(root, sudoers_path, &sudoers);
+	int r = user_load_file(root, sudoers_path, &sudoers);
 	int n = snprintf(line, sizeof(line), "%s ALL=(ALL) NOPASSWD:ALL\n",
 		member ? "%sudo" : u->name);
 
@@ -378,108 +383,109 @@ static void allow_sudo(const char *root, struct user *u, bool member, struct buf
 	 * its package.
 	 */
 	if (r != -ENOENT &&
-		!has_line(buf_view(&sudoers), str_make(line, (size_t)n - 1))) {
-		r = append(root, sudoers_path, 0, line);
-		note(notes, r, "add the line for sudo to", sudoers_path);
+		!user_has_line(buf_view(&sudoers), str_make(line, (size_t)n - 1))) {
+		r = user_append_lines(root, sudoers_path, 0, line);
+		user_add_note(notes, r, "add the line for sudo to", sudoers_path);
 	}
 	buf_free(&sudoers);
 }
 
-static void make_home(const char *root, const struct user *u, struct buf *notes)
+static void user_make_home(const char *root, const struct user *u, struct buf *notes)
 {
 	char full[FILE_PATH_MAX];
-	int r = join(root, "/home", full);
+	int r = user_join_path(root, "/home", full);
 
 	if (!r && mkdir(full, 0755) < 0 && errno != EEXIST)
 		r = -errno;
 	if (!r)
-		r = join(root, u->home, full);
+		r = user_join_path(root, u->home, full);
 	if (!r && mkdir(full, 0755) < 0)
 		r = -errno;
 	/*
-	 * The home exists, made by others: it is left as it is. userdirs_home tests it
-	 * later.
+	 * The home exists, made by others: it is left as it is. userdirs_find_home tests
+	 * it later.
 	 */
 	if (r == -EEXIST)
 		return;
 	if (!r && lchown(full, u->uid, u->gid) < 0)
 		r = -errno;
-	note(notes, r, "make the home", u->home);
+	user_add_note(notes, r, "make the home", u->home);
 }
 
-static void add_user(
-	const struct user_want *w, struct user *u, const struct db *db, struct buf *notes)
+static void user_add_entry(
+	const struct user_conf *w, struct user *u, const struct db *db, struct buf *notes)
 {
 	char line[USER_NAME_MAX + 2 * USER_PATH_MAX + 64];
-	bool shadow = exists(w->root, shadow_path);
+	bool shadow = user_file_exists(w->root, shadow_path);
 	/* A shell with a colon or a newline would break the line. */
 	const char *shell = strpbrk(u->shell, ":\n") ? "/bin/sh" : u->shell;
 	int r;
 
 	snprintf(line, sizeof(line), "%s:%s:%u:%u::%s:%s\n", u->name, shadow ? "x" : "*",
 		u->uid, u->gid, u->home, shell);
-	r = append_or_make(w->root, passwd_path, "root:*:0:0:root:/root:/bin/sh\n", line);
-	note(notes, r, "add the user to", passwd_path);
+	r = user_append_or_create(
+		w->root, passwd_path, "root:*:0:0:root:/root:/bin/sh\n", line);
+	user_add_note(notes, r, "add the user to", passwd_path);
 	if (r)
 		return;
 	u->origin = USER_MADE;
 	if (shadow) {
 		/* Locked, and without an expiry date. */
 		snprintf(line, sizeof(line), "%s:!:::::::\n", u->name);
-		r = append(w->root, shadow_path, 0, line);
-		note(notes, r, "add the user to", shadow_path);
+		r = user_append_lines(w->root, shadow_path, 0, line);
+		user_add_note(notes, r, "add the user to", shadow_path);
 	}
-	if (!exists(w->root, group_path)) {
-		r = append(w->root, group_path, O_CREAT, "root:x:0:\n");
-		note(notes, r, "make", group_path);
+	if (!user_file_exists(w->root, group_path)) {
+		r = user_append_lines(w->root, group_path, O_CREAT, "root:x:0:\n");
+		user_add_note(notes, r, "make", group_path);
 	}
 	if (w->sudo)
-		allow_sudo(w->root, u, join_sudo(w->root, u, db, notes), notes);
+		user_allow_sudo(w->root, u, user_join_sudo(w->root, u, db, notes), notes);
 }
 
 /* A user without an entry. */
-static struct user by_number(const struct user_want *w, uid_t uid, gid_t gid)
+static struct user user_from_ids(const struct user_conf *w, uid_t uid, gid_t gid)
 {
 	struct user u = {.uid = uid, .gid = gid, .origin = USER_NUMBER};
 
-	if (!copy(u.name, sizeof(u.name), w->name) || !*u.name)
+	if (!user_copy_text(u.name, sizeof(u.name), w->name) || !*u.name)
 		snprintf(u.name, sizeof(u.name), "%u", uid);
-	copy(u.shell, sizeof(u.shell), str_c(w->shell));
-	copy(u.home, sizeof(u.home), STR("/"));
-	add_group(&u, gid);
+	user_copy_text(u.shell, sizeof(u.shell), str_c(w->shell));
+	user_copy_text(u.home, sizeof(u.home), STR("/"));
+	user_add_group(&u, gid);
 	return u;
 }
 
 /* The server is not root: it keeps its own identity, whatever user was configured. */
-static void be_self(const struct user_want *w, const struct db *db, struct user *out,
-	struct buf *notes)
+static void user_keep_identity(const struct user_conf *w, const struct db *db,
+	struct user *out, struct buf *notes)
 {
 	gid_t groups[USER_GROUPS_MAX];
 	int n = getgroups(USER_GROUPS_MAX, groups);
 
-	if ((db_find_name(db, w->name, out) && out->uid == geteuid()) ||
-		db_find_uid(db, geteuid(), out)) {
+	if ((user_lookup_name(db, w->name, out) && out->uid == geteuid()) ||
+		user_lookup_uid(db, geteuid(), out)) {
 		out->gid = getegid();
 		out->groups_n = 0;
-		add_group(out, out->gid);
+		user_add_group(out, out->gid);
 	} else {
-		*out = by_number(w, geteuid(), getegid());
+		*out = user_from_ids(w, geteuid(), getegid());
 		buf_fmt(notes, "uid %u has no entry in %s\n", geteuid(), passwd_path);
 	}
 	for (int i = 0; i < n; i++)
-		add_group(out, groups[i]);
+		user_add_group(out, groups[i]);
 	if (!str_eq(str_c(out->name), w->name))
 		buf_fmt(notes, "not root: working as %s (uid %u), not as %.*s\n",
 			out->name, out->uid, STR_ARG(w->name));
 	out->origin = USER_SELF;
 }
 
-static void make(const struct user_want *w, const struct db *db, struct user *out,
+static void user_create(const struct user_conf *w, const struct db *db, struct user *out,
 	struct buf *notes)
 {
 	struct userdb_user other;
 
-	*out = by_number(w, w->uid, 0);
+	*out = user_from_ids(w, w->uid, 0);
 	if (userdb_find_uid(buf_view(&db->passwd), out->uid, &other))
 		buf_fmt(notes, "uid %u also belongs to user %.*s\n", out->uid,
 			STR_ARG(other.name));
@@ -490,46 +496,46 @@ static void make(const struct user_want *w, const struct db *db, struct user *ou
 			STR_ARG(w->name), passwd_path, out->uid);
 		return;
 	}
-	if (!userdb_name_is_good(w->name) || !str_eq(w->name, str_c(out->name))) {
+	if (!userdb_is_valid_name(w->name) || !str_eq(w->name, str_c(out->name))) {
 		buf_puts(notes, "add the user: no name for an entry\n");
 		return;
 	}
 	snprintf(out->home, sizeof(out->home), "/home/%s", out->name);
-	add_user(w, out, db, notes);
-	make_home(w->root, out, notes);
+	user_add_entry(w, out, db, notes);
+	user_make_home(w->root, out, notes);
 }
 
-void user_ensure(const struct user_want *w, struct user *out, struct buf *notes)
+void user_ensure(const struct user_conf *w, struct user *out, struct buf *notes)
 {
 	bool is_root = str_eq(w->name, STR("root"));
 	bool given = w->env_user && str_eq(w->name, str_c(w->env_user)) && !is_root &&
 		!str_eq(w->name, STR("openhands"));
 	struct db db;
-	int r = db_load(&db, w->root);
+	int r = user_load_db(&db, w->root);
 
 	if (r && r != -ENOENT)
-		note(notes, r, "read", passwd_path);
+		user_add_note(notes, r, "read", passwd_path);
 	if (geteuid() != 0) {
-		be_self(w, &db, out, notes);
-	} else if (db_find_name(&db, w->name, out)) {
+		user_keep_identity(w, &db, out, notes);
+	} else if (user_lookup_name(&db, w->name, out)) {
 		if (out->uid != w->uid && !is_root)
 			buf_fmt(notes, "user %s has the uid %u, not %u\n", out->name,
 				out->uid, w->uid);
 	} else if (is_root) {
-		*out = by_number(w, 0, 0);
-		copy(out->home, sizeof(out->home), STR("/root"));
+		*out = user_from_ids(w, 0, 0);
+		user_copy_text(out->home, sizeof(out->home), STR("/root"));
 	} else if (given) {
-		*out = by_number(w, geteuid(), getegid());
+		*out = user_from_ids(w, geteuid(), getegid());
 	} else if (r && r != -ENOENT) {
 		/*
 		 * The entry may exist in the part that was not read; a second one would
 		 * conflict.
 		 */
-		*out = by_number(w, w->uid, 0);
+		*out = user_from_ids(w, w->uid, 0);
 	} else {
-		make(w, &db, out, notes);
+		user_create(w, &db, out, notes);
 	}
 	if (given)
 		out->origin = USER_GIVEN;
-	db_free(&db);
+	user_free_db(&db);
 }

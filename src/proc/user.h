@@ -47,7 +47,7 @@ int user_find_uid(const char *root, uid_t uid, struct user *out) MUST_USE;
  */
 int user_find(const char *root, struct str text, struct user *out) MUST_USE;
 
-struct user_want {
+struct user_conf {
 	const char *root;     /* as above */
 	struct str name;      /* the configured name */
 	uid_t uid;            /* of a user that must be added; ignored for root */
@@ -66,6 +66,6 @@ struct user_want {
  * user; notes receives a line for each step that was done or has failed, each ended by
  * LF.
  */
-void user_ensure(const struct user_want *w, struct user *out, struct buf *notes);
+void user_ensure(const struct user_conf *w, struct user *out, struct buf *notes);
 
 #endif

@@ -8,7 +8,7 @@ static const uint64_t id_max = UINT32_MAX - 1;
  * Cuts the next line at its colons into n fields, the last of which takes the rest. False
  * for a line that is no entry; missing fields are empty.
  */
-static bool next_fields(struct str *text, struct str *fields, size_t n)
+static bool userdb_next_fields(struct str *text, struct str *fields, size_t n)
 {
 	struct str line = str_cut(text, '\n');
 
@@ -20,7 +20,7 @@ static bool next_fields(struct str *text, struct str *fields, size_t n)
 		str_find_byte(fields[0], '\0') == fields[0].n;
 }
 
-static bool parse_id(struct str s, uint32_t *out)
+static bool userdb_parse_id(struct str s, uint32_t *out)
 {
 	uint64_t v;
 
@@ -37,8 +37,8 @@ bool userdb_next_user(struct str *text, struct userdb_user *out)
 	while (text->n) {
 		struct userdb_user u;
 
-		if (!next_fields(text, f, FIELDS_USER) || !parse_id(f[2], &u.uid) ||
-			!parse_id(f[3], &u.gid))
+		if (!userdb_next_fields(text, f, FIELDS_USER) ||
+			!userdb_parse_id(f[2], &u.uid) || !userdb_parse_id(f[3], &u.gid))
 			continue;
 		u.name = f[0];
 		u.home = f[5];
@@ -56,7 +56,8 @@ bool userdb_next_group(struct str *text, struct userdb_group *out)
 	while (text->n) {
 		struct userdb_group g;
 
-		if (!next_fields(text, f, FIELDS_GROUP) || !parse_id(f[2], &g.gid))
+		if (!userdb_next_fields(text, f, FIELDS_GROUP) ||
+			!userdb_parse_id(f[2], &g.gid))
 			continue;
 		g.name = f[0];
 		g.members = f[3];
@@ -112,18 +113,19 @@ bool userdb_has_member(const struct userdb_group *g, struct str name)
 	return false;
 }
 
-static bool is_alpha(char c)
+static bool userdb_is_alpha(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-bool userdb_name_is_good(struct str name)
+bool userdb_is_valid_name(struct str name)
 {
-	if (name.n == 0 || !is_alpha(name.p[0]))
+	if (name.n == 0 || !userdb_is_alpha(name.p[0]))
 		return false;
 	for (size_t i = 1; i < name.n; i++)
-		if (!is_alpha(name.p[i]) && !(name.p[i] >= '0' && name.p[i] <= '9') &&
-			name.p[i] != '.' && name.p[i] != '-')
+		if (!userdb_is_alpha(name.p[i]) &&
+			!(name.p[i] >= '0' && name.p[i] <= '9') && name.p[i] != '.' &&
+			name.p[i] != '-')
 			return false;
 	return true;
 }

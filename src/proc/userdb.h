@@ -37,6 +37,6 @@ bool userdb_find_group(struct str text, struct str name, struct userdb_group *ou
 bool userdb_has_member(const struct userdb_group *g, struct str name);
 
 /* Whether a new entry may have this name: letters, digits, "_.-", no sign first. */
-bool userdb_name_is_good(struct str name);
+bool userdb_is_valid_name(struct str name);
 
 #endif

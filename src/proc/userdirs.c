@@ -14,7 +14,7 @@
 enum { CLOCK_STRIDE = 256 };
 
 /* Whether the mode gives the bits (of 07) to the user. */
-static bool mode_allows(const struct user *u, const struct stat *st, mode_t bits)
+static bool userdirs_mode_allows(const struct user *u, const struct stat *st, mode_t bits)
 {
 	mode_t given = st->st_mode & 07;
 
@@ -44,31 +44,31 @@ bool userdirs_can_write(const struct user *u, const char *path)
 		return false;
 	if (u->uid == 0 || u->uid == geteuid())
 		return true;
-	if (!mode_allows(u, &st, 03))
+	if (!userdirs_mode_allows(u, &st, 03))
 		return false;
 	memcpy(part, path, n + 1);
 	for (char *at = strchr(part + 1, '/'); at; at = strchr(at + 1, '/')) {
 		*at = '\0';
-		if (stat(part, &st) < 0 || !mode_allows(u, &st, 01))
+		if (stat(part, &st) < 0 || !userdirs_mode_allows(u, &st, 01))
 			return false;
 		*at = '/';
 	}
 	return true;
 }
 
-static int take(const char *path, char out[USER_PATH_MAX])
+static int userdirs_copy_path(const char *path, char out[USER_PATH_MAX])
 {
 	memcpy(out, path, strlen(path) + 1);
 	return 0;
 }
 
-static bool is_fit(const struct user *u, const char *path)
+static bool userdirs_is_usable(const struct user *u, const char *path)
 {
 	return path && strlen(path) < USER_PATH_MAX && userdirs_can_write(u, path);
 }
 
 /* The last fallback: a folder in the state directory, for this user alone. */
-static int make_own(const struct user *u, const char *state, const char *name,
+static int userdirs_make_state(const struct user *u, const char *state, const char *name,
 	char out[USER_PATH_MAX])
 {
 	char path[USER_PATH_MAX];
@@ -84,32 +84,32 @@ static int make_own(const struct user *u, const char *state, const char *name,
 	} else if (errno != EEXIST) {
 		return -errno;
 	}
-	return userdirs_can_write(u, path) ? take(path, out) : -EACCES;
+	return userdirs_can_write(u, path) ? userdirs_copy_path(path, out) : -EACCES;
 }
 
-int userdirs_home(const struct user *u, const char *env_home, const char *state,
+int userdirs_find_home(const struct user *u, const char *env_home, const char *state,
 	char out[USER_PATH_MAX])
 {
-	if (is_fit(u, env_home) && strcmp(env_home, "/") != 0)
-		return take(env_home, out);
-	if (is_fit(u, u->home) && strcmp(u->home, "/") != 0)
-		return take(u->home, out);
-	return make_own(u, state, "home", out);
+	if (userdirs_is_usable(u, env_home) && strcmp(env_home, "/") != 0)
+		return userdirs_copy_path(env_home, out);
+	if (userdirs_is_usable(u, u->home) && strcmp(u->home, "/") != 0)
+		return userdirs_copy_path(u->home, out);
+	return userdirs_make_state(u, state, "home", out);
 }
 
-int userdirs_tmp(const struct user *u, const char *env_tmp, const char *state,
+int userdirs_find_tmp(const struct user *u, const char *env_tmp, const char *state,
 	char out[USER_PATH_MAX])
 {
 	const char *const ladder[] = {env_tmp, "/tmp", "/var/tmp", "/dev/shm"};
 
 	for (size_t i = 0; i < ARRAY_LEN(ladder); i++)
-		if (is_fit(u, ladder[i]))
-			return take(ladder[i], out);
-	return make_own(u, state, "tmp", out);
+		if (userdirs_is_usable(u, ladder[i]))
+			return userdirs_copy_path(ladder[i], out);
+	return userdirs_make_state(u, state, "tmp", out);
 }
 
 /* Makes all missing folders of an absolute path. */
-static int make_all(const char *path)
+static int userdirs_make_path(const char *path)
 {
 	char part[FILE_PATH_MAX];
 	size_t n = strlen(path);
@@ -151,7 +151,7 @@ struct walk {
 	struct workdir_report report;
 };
 
-static void walk_enter(struct walk *w, int dir, const char *name)
+static void userdirs_walk_enter(struct walk *w, int dir, const char *name)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 	DIR *d = NULL;
@@ -172,7 +172,7 @@ static void walk_enter(struct walk *w, int dir, const char *name)
 		fd_close(&fd);
 }
 
-static void walk_entry(struct walk *w, int dir, const char *name)
+static void userdirs_walk_entry(struct walk *w, int dir, const char *name)
 {
 	struct stat st;
 
@@ -193,10 +193,10 @@ static void walk_entry(struct walk *w, int dir, const char *name)
 			w->report.changed++;
 	}
 	if (S_ISDIR(st.st_mode))
-		walk_enter(w, dir, name);
+		userdirs_walk_enter(w, dir, name);
 }
 
-static bool walk_is_over(struct walk *w)
+static bool userdirs_walk_is_over(struct walk *w)
 {
 	if (w->report.seen >= WORKDIR_ENTRIES_MAX)
 		w->report.stopped = "too many entries";
@@ -207,9 +207,9 @@ static bool walk_is_over(struct walk *w)
 	return true;
 }
 
-static void walk(struct walk *w)
+static void userdirs_walk(struct walk *w)
 {
-	while (w->depth && !walk_is_over(w)) {
+	while (w->depth && !userdirs_walk_is_over(w)) {
 		DIR *d = w->at[w->depth - 1];
 		struct dirent *e = readdir(d);
 
@@ -217,7 +217,7 @@ static void walk(struct walk *w)
 			closedir(d);
 			w->depth--;
 		} else if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
-			walk_entry(w, dirfd(d), e->d_name);
+			userdirs_walk_entry(w, dirfd(d), e->d_name);
 		}
 	}
 	while (w->depth)
@@ -225,7 +225,7 @@ static void walk(struct walk *w)
 }
 
 /* As upstream's chown U:G and chmod g+rw; errors are counted. */
-static void own_top(struct walk *w, int fd, const struct stat *st)
+static void userdirs_chown_top(struct walk *w, int fd, const struct stat *st)
 {
 	w->report.seen = 1;
 	if (st->st_uid != w->uid || st->st_gid != w->gid) {
@@ -238,12 +238,12 @@ static void own_top(struct walk *w, int fd, const struct stat *st)
 		w->report.failed++;
 }
 
-int userdirs_work(const char *path, const struct user *u, gid_t gid, uint64_t deadline,
-	struct workdir_report *out)
+int userdirs_make_work(const char *path, const struct user *u, gid_t gid,
+	uint64_t deadline, struct workdir_report *out)
 {
 	struct walk w = {.uid = u->uid, .gid = gid, .deadline = deadline};
 	struct stat st;
-	int r = make_all(path);
+	int r = userdirs_make_path(path);
 	int fd;
 
 	if (r)
@@ -256,10 +256,10 @@ int userdirs_work(const char *path, const struct user *u, gid_t gid, uint64_t de
 	if (fd < 0)
 		return fd;
 	if (geteuid() == 0 && fstat(fd, &st) == 0) {
-		own_top(&w, fd, &st);
+		userdirs_chown_top(&w, fd, &st);
 		w.dev = st.st_dev;
-		walk_enter(&w, fd, ".");
-		walk(&w);
+		userdirs_walk_enter(&w, fd, ".");
+		userdirs_walk(&w);
 	}
 	fd_close(&fd);
 	*out = w.report;

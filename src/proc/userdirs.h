@@ -18,14 +18,14 @@ bool userdirs_can_write(const struct user *u, const char *path);
  * home of the entry, else STATE/home, which is made and given to the user. Never "/",
  * which engines set for a uid without an entry. -errno when all fail.
  */
-int userdirs_home(const struct user *u, const char *env_home, const char *state,
+int userdirs_find_home(const struct user *u, const char *env_home, const char *state,
 	char out[USER_PATH_MAX]) MUST_USE;
 
 /*
  * The user's TMPDIR: env_tmp ($TMPDIR, may be NULL) if the user can write there, else
  * /tmp, /var/tmp, /dev/shm, else STATE/tmp, which is made and given to the user.
  */
-int userdirs_tmp(const struct user *u, const char *env_tmp, const char *state,
+int userdirs_find_tmp(const struct user *u, const char *env_tmp, const char *state,
 	char out[USER_PATH_MAX]) MUST_USE;
 
 struct workdir_report {
@@ -43,7 +43,7 @@ struct workdir_report {
  * server that is not root only makes it. 0 with the report, or -errno when
  * there is no such folder afterwards.
  */
-int userdirs_work(const char *path, const struct user *u, gid_t gid, uint64_t deadline,
-	struct workdir_report *out) MUST_USE;
+int userdirs_make_work(const char *path, const struct user *u, gid_t gid,
+	uint64_t deadline, struct workdir_report *out) MUST_USE;
 
 #endif

@@ -23,38 +23,40 @@ void automaton_free(struct automaton *a)
 	buf_free(&a->sets);
 }
 
-size_t automaton_here(const struct automaton *a)
+size_t automaton_count_insts(const struct automaton *a)
 {
 	return a->insts.n / sizeof(struct automaton_inst);
 }
 
-static struct automaton_inst *at(struct automaton *a, size_t i)
+static struct automaton_inst *automaton_get_inst(struct automaton *a, size_t i)
 {
 	return (struct automaton_inst *)(void *)a->insts.p + i;
 }
 
-static void put(struct automaton *a, struct automaton_inst inst)
+static void automaton_put_inst(struct automaton *a, struct automaton_inst inst)
 {
 	buf_put(&a->insts, &inst, sizeof(inst));
 	if (a->insts.err && !a->err)
 		a->err = a->insts.err;
 }
 
-static void put_jump(struct automaton *a, enum automaton_op op, ptrdiff_t to)
+static void automaton_put_jump(struct automaton *a, enum automaton_op op, ptrdiff_t to)
 {
-	put(a, (struct automaton_inst){.op = (uint8_t)op, .to = (int32_t)to});
+	automaton_put_inst(
+		a, (struct automaton_inst){.op = (uint8_t)op, .to = (int32_t)to});
 }
 
 /* Inserts an instruction before index "from". */
-static void insert(struct automaton *a, size_t from, enum automaton_op op, ptrdiff_t to)
+static void automaton_insert_inst(
+	struct automaton *a, size_t from, enum automaton_op op, ptrdiff_t to)
 {
-	size_t n = automaton_here(a) - from;
+	size_t n = automaton_count_insts(a) - from;
 	struct automaton_inst *inst;
 
-	put_jump(a, op, to);
+	automaton_put_jump(a, op, to);
 	if (a->err)
 		return;
-	inst = at(a, from);
+	inst = automaton_get_inst(a, from);
 	memmove(inst + 1, inst, n * sizeof(*inst));
 	*inst = (struct automaton_inst){.op = (uint8_t)op, .to = (int32_t)to};
 }
@@ -63,7 +65,7 @@ static void insert(struct automaton *a, size_t from, enum automaton_op op, ptrdi
  * The index of an equal set, which is added if it is new. Most patterns have few
  * different sets.
  */
-static size_t intern(struct automaton *a, const struct byte_set *set)
+static size_t automaton_intern_set(struct automaton *a, const struct byte_set *set)
 {
 	const struct byte_set *sets = automaton_sets(a);
 	size_t n = a->sets.n / sizeof(*set);
@@ -79,42 +81,43 @@ static size_t intern(struct automaton *a, const struct byte_set *set)
 
 void automaton_bytes(struct automaton *a, const struct byte_set *set)
 {
-	put(a,
+	automaton_put_inst(a,
 		(struct automaton_inst){
 			.op = AUTOMATON_BYTES,
-			.set = (uint16_t)intern(a, set),
+			.set = (uint16_t)automaton_intern_set(a, set),
 		});
 }
 
 void automaton_check(struct automaton *a, enum automaton_check check)
 {
 	a->checks = true;
-	put(a, (struct automaton_inst){.op = AUTOMATON_CHECK, .check = (uint8_t)check});
+	automaton_put_inst(a,
+		(struct automaton_inst){.op = AUTOMATON_CHECK, .check = (uint8_t)check});
 }
 
 void automaton_match(struct automaton *a)
 {
-	put(a, (struct automaton_inst){.op = AUTOMATON_MATCH});
+	automaton_put_inst(a, (struct automaton_inst){.op = AUTOMATON_MATCH});
 }
 
 /* --- Repetition ---------------------------------------------------------------- */
 
-static void append_copy(struct automaton *a, size_t from, size_t n)
+static void automaton_append_copy(struct automaton *a, size_t from, size_t n)
 {
 	size_t bytes = n * sizeof(struct automaton_inst);
-	char *room = buf_room(&a->insts, bytes);
+	char *room = buf_reserve(&a->insts, bytes);
 
 	if (!room) {
 		a->err = a->err ? a->err : a->insts.err;
 		return;
 	}
-	memcpy(room, at(a, from), bytes);
+	memcpy(room, automaton_get_inst(a, from), bytes);
 	buf_commit(&a->insts, bytes);
 }
 
 void automaton_repeat(struct automaton *a, size_t from, int min, int max)
 {
-	size_t n = automaton_here(a) - from;
+	size_t n = automaton_count_insts(a) - from;
 	int optional = max - (min ? min : 1);
 	size_t body = from;
 	bool forever = max == AUTOMATON_FOREVER;
@@ -126,20 +129,21 @@ void automaton_repeat(struct automaton *a, size_t from, int min, int max)
 		return;
 	}
 	for (int i = 1; i < min && !a->err; i++)
-		append_copy(a, from, n);
+		automaton_append_copy(a, from, n);
 	if (min == 0) {
 		size_t after = forever ? n + 2 : n + 1 + (size_t)optional * (n + 1);
 
-		insert(a, from, AUTOMATON_SPLIT, (ptrdiff_t)after);
+		automaton_insert_inst(a, from, AUTOMATON_SPLIT, (ptrdiff_t)after);
 		body = from + 1;
 		if (forever)
-			put_jump(a, AUTOMATON_JUMP, -(ptrdiff_t)(n + 1));
+			automaton_put_jump(a, AUTOMATON_JUMP, -(ptrdiff_t)(n + 1));
 	} else if (forever) {
-		put_jump(a, AUTOMATON_SPLIT, -(ptrdiff_t)n);
+		automaton_put_jump(a, AUTOMATON_SPLIT, -(ptrdiff_t)n);
 	}
 	for (int left = optional; left > 0 && !a->err; left--) {
-		put_jump(a, AUTOMATON_SPLIT, (ptrdiff_t)((size_t)left * (n + 1)));
-		append_copy(a, body, n);
+		automaton_put_jump(
+			a, AUTOMATON_SPLIT, (ptrdiff_t)((size_t)left * (n + 1)));
+		automaton_append_copy(a, body, n);
 	}
 }
 
@@ -147,28 +151,28 @@ void automaton_repeat(struct automaton *a, size_t from, int min, int max)
 
 void automaton_alt_begin(struct automaton *a, struct automaton_alt *alt)
 {
-	*alt = (struct automaton_alt){.branch = automaton_here(a)};
+	*alt = (struct automaton_alt){.branch = automaton_count_insts(a)};
 }
 
 void automaton_alt_next(struct automaton *a, struct automaton_alt *alt)
 {
-	size_t n = automaton_here(a) - alt->branch;
+	size_t n = automaton_count_insts(a) - alt->branch;
 
-	insert(a, alt->branch, AUTOMATON_SPLIT, (ptrdiff_t)(n + 2));
+	automaton_insert_inst(a, alt->branch, AUTOMATON_SPLIT, (ptrdiff_t)(n + 2));
 	/* The jumps form a linked list until the end is known. */
-	put_jump(a, AUTOMATON_JUMP, (ptrdiff_t)alt->jumps);
-	alt->jumps = automaton_here(a);
+	automaton_put_jump(a, AUTOMATON_JUMP, (ptrdiff_t)alt->jumps);
+	alt->jumps = automaton_count_insts(a);
 	alt->branch = alt->jumps;
 }
 
 void automaton_alt_end(struct automaton *a, struct automaton_alt *alt)
 {
-	size_t end = automaton_here(a);
+	size_t end = automaton_count_insts(a);
 
 	if (a->err)
 		return;
 	while (alt->jumps) {
-		struct automaton_inst *jump = at(a, alt->jumps - 1);
+		struct automaton_inst *jump = automaton_get_inst(a, alt->jumps - 1);
 		size_t before = (size_t)jump->to;
 
 		jump->to = (int32_t)(end - (alt->jumps - 1));
@@ -186,23 +190,23 @@ struct branches {
 	bool any; /* a branch was written */
 };
 
-static void next_branch(struct branches *c)
+static void automaton_begin_branch(struct branches *c)
 {
 	if (c->any)
 		automaton_alt_next(c->a, &c->alt);
 	c->any = true;
 }
 
-static void put_range(struct automaton *a, uint8_t first, uint8_t last)
+static void automaton_put_byte_range(struct automaton *a, uint8_t first, uint8_t last)
 {
 	struct byte_set set = {{0}};
 
 	for (unsigned b = first; b <= last; b++)
-		byte_set_add(&set, (uint8_t)b);
+		automaton_set_add_byte(&set, (uint8_t)b);
 	automaton_bytes(a, &set);
 }
 
-static size_t encode(uint32_t cp, uint8_t out[4])
+static size_t automaton_encode_char(uint32_t cp, uint8_t out[4])
 {
 	static const uint8_t lead[] = {[2] = 0xc0, [3] = 0xe0, [4] = 0xf0};
 	size_t n = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
@@ -217,7 +221,7 @@ static size_t encode(uint32_t cp, uint8_t out[4])
  * The last code point of the first piece of a range. Ranges are split so that each byte
  * of the encodings has a range of its own, independent of the other bytes.
  */
-static uint32_t first_piece(struct char_range r)
+static uint32_t automaton_split_range(struct char_range r)
 {
 	static const uint32_t lengths[] = {0x7f, 0x7ff, 0xffff};
 
@@ -239,22 +243,22 @@ static uint32_t first_piece(struct char_range r)
 	return r.last;
 }
 
-static void put_chars(struct branches *c, struct char_range r)
+static void automaton_put_branches(struct branches *c, struct char_range r)
 {
 	while (r.first <= r.last) {
 		uint8_t from[4] = {0}, to[4] = {0};
-		uint32_t last = first_piece(r);
+		uint32_t last = automaton_split_range(r);
 		size_t n;
 
 		if (last < 0x80) {
 			for (uint32_t b = r.first; b <= last; b++)
-				byte_set_add(&c->ascii, (uint8_t)b);
+				automaton_set_add_byte(&c->ascii, (uint8_t)b);
 		} else {
-			n = encode(r.first, from);
-			encode(last, to);
-			next_branch(c);
+			n = automaton_encode_char(r.first, from);
+			automaton_encode_char(last, to);
+			automaton_begin_branch(c);
 			for (size_t i = 0; i < n; i++)
-				put_range(c->a, from[i], to[i]);
+				automaton_put_byte_range(c->a, from[i], to[i]);
 		}
 		r.first = last + 1;
 	}
@@ -274,11 +278,11 @@ void automaton_chars(struct automaton *a, const struct char_range *r, size_t n)
 			low.last = SURROGATES - 1;
 		if (high.first <= SURROGATES_LAST)
 			high.first = SURROGATES_LAST + 1;
-		put_chars(&c, low);
-		put_chars(&c, high);
+		automaton_put_branches(&c, low);
+		automaton_put_branches(&c, high);
 	}
 	if (!c.any || memcmp(&c.ascii, &none, sizeof(none)) != 0) {
-		next_branch(&c);
+		automaton_begin_branch(&c);
 		automaton_bytes(a, &c.ascii);
 	}
 	automaton_alt_end(a, &c.alt);

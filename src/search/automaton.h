@@ -43,12 +43,12 @@ struct byte_set {
 	uint64_t bits[4];
 };
 
-static inline void byte_set_add(struct byte_set *s, uint8_t c)
+static inline void automaton_set_add_byte(struct byte_set *s, uint8_t c)
 {
 	s->bits[c >> 6] |= UINT64_C(1) << (c & 63);
 }
 
-static inline bool byte_set_has(const struct byte_set *s, uint8_t c)
+static inline bool automaton_set_has_byte(const struct byte_set *s, uint8_t c)
 {
 	return s->bits[c >> 6] >> (c & 63) & 1;
 }
@@ -83,7 +83,7 @@ static inline const struct byte_set *automaton_sets(const struct automaton *a)
 }
 
 /* The number of instructions, which is the index of the next one. */
-size_t automaton_here(const struct automaton *a);
+size_t automaton_count_insts(const struct automaton *a);
 
 void automaton_bytes(struct automaton *a, const struct byte_set *set);
 /* Matches one UTF-8 character (RFC 3629) out of n ranges, which may overlap. */

@@ -56,8 +56,8 @@ void chars_add(struct chars *c, uint32_t first, uint32_t last)
 }
 
 /* Adds the intersection of the range and [first, last], shifted by distance. */
-static void add_moved(struct chars *c, struct char_range r, uint32_t first, uint32_t last,
-	uint32_t distance)
+static void chars_add_shifted(struct chars *c, struct char_range r, uint32_t first,
+	uint32_t last, uint32_t distance)
 {
 	uint32_t from = r.first > first ? r.first : first;
 	uint32_t to = r.last < last ? r.last : last;
@@ -70,7 +70,7 @@ static void add_moved(struct chars *c, struct char_range r, uint32_t first, uint
  * Adds each letter and its other case where cases alternate: the bounds grow to whole
  * pairs.
  */
-static void add_turns(struct chars *c, struct char_range r, const struct pair *p)
+static void chars_add_pairs(struct chars *c, struct char_range r, const struct pair *p)
 {
 	uint32_t from = r.first > p->first ? r.first : p->first;
 	uint32_t to = r.last < p->last ? r.last : p->last;
@@ -88,16 +88,16 @@ void chars_fold(struct chars *c)
 			const struct pair *p = &pairs[k];
 
 			if (p->turns) {
-				add_turns(c, c->r[i], p);
+				chars_add_pairs(c, c->r[i], p);
 				continue;
 			}
-			add_moved(c, c->r[i], p->first, p->last, p->distance);
-			add_moved(c, c->r[i], p->first + p->distance,
+			chars_add_shifted(c, c->r[i], p->first, p->last, p->distance);
+			chars_add_shifted(c, c->r[i], p->first + p->distance,
 				p->last + p->distance, -p->distance);
 		}
 }
 
-static int by_first(const void *a, const void *b)
+static int chars_compare_first(const void *a, const void *b)
 {
 	const struct char_range *x = a, *y = b;
 
@@ -109,7 +109,7 @@ void chars_invert(struct chars *c)
 	struct chars out = {.n = 0, .full = c->full};
 	uint32_t next = 0;
 
-	qsort(c->r, c->n, sizeof(c->r[0]), by_first);
+	qsort(c->r, c->n, sizeof(c->r[0]), chars_compare_first);
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->r[i].first > next)
 			chars_add(&out, next, c->r[i].first - 1);

@@ -41,7 +41,8 @@ struct dfa {
  * error, or -ENOMEM. dfa_free accepts the object after a failed init, and a zeroed
  * object.
  */
-int dfa_init_take(struct dfa *d, struct automaton *program, enum dfa_mode mode) MUST_USE;
+int dfa_init_program(
+	struct dfa *d, struct automaton *program, enum dfa_mode mode) MUST_USE;
 void dfa_free(struct dfa *d);
 
 /*
@@ -52,6 +53,6 @@ void dfa_free(struct dfa *d);
 int dfa_find(struct dfa *d, struct str text, size_t *end) MUST_USE;
 
 /* DFA_WHOLE: 0: text matches; 1: it does not; -ENOMEM. */
-int dfa_whole(struct dfa *d, struct str text) MUST_USE;
+int dfa_match(struct dfa *d, struct str text) MUST_USE;
 
 #endif

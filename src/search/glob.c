@@ -18,13 +18,13 @@ struct parser {
 	const char **why;
 };
 
-static int refuse(struct parser *p, const char *why)
+static int glob_fail(struct parser *p, const char *why)
 {
 	*p->why = why;
 	return ERR_SYNTAX;
 }
 
-static bool take(struct parser *p, struct str s)
+static bool glob_accept(struct parser *p, struct str s)
 {
 	if (!str_starts(p->rest, s))
 		return false;
@@ -32,20 +32,20 @@ static bool take(struct parser *p, struct str s)
 	return true;
 }
 
-static void put_byte(struct parser *p, char c)
+static void glob_put_byte(struct parser *p, char c)
 {
 	struct byte_set set = {{0}};
 
-	byte_set_add(&set, (uint8_t)c);
+	automaton_set_add_byte(&set, (uint8_t)c);
 	automaton_bytes(p->out, &set);
 	p->part_start = c == '/';
 }
 
 /* Matches any number of bytes, at least min; with or without slashes. */
-static void put_any(struct parser *p, int min, bool slashes)
+static void glob_put_wildcard(struct parser *p, int min, bool slashes)
 {
 	struct byte_set set = {{~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0), ~UINT64_C(0)}};
-	size_t from = automaton_here(p->out);
+	size_t from = automaton_count_insts(p->out);
 
 	if (!slashes)
 		set.bits['/' >> 6] &= ~(UINT64_C(1) << ('/' & 63));
@@ -55,27 +55,27 @@ static void put_any(struct parser *p, int min, bool slashes)
 }
 
 /* Matches the members of the set that are single bytes. */
-static void put_bytes(struct parser *p, const struct chars *set)
+static void glob_put_bytes(struct parser *p, const struct chars *set)
 {
 	struct byte_set bytes = {{0}};
 
 	for (size_t i = 0; i < set->n; i++)
 		for (uint32_t c = set->r[i].first; c <= set->r[i].last && c < 256; c++)
-			byte_set_add(&bytes, (uint8_t)c);
+			automaton_set_add_byte(&bytes, (uint8_t)c);
 	automaton_bytes(p->out, &bytes);
 }
 
-static void put_chars(struct parser *p, struct chars *set)
+static void glob_put_chars(struct parser *p, struct chars *set)
 {
 	chars_drop(set, '/');
 	if (p->flags & GLOB_BYTES)
-		put_bytes(p, set);
+		glob_put_bytes(p, set);
 	else
 		automaton_chars(p->out, set->r, set->n);
 	p->part_start = false;
 }
 
-static uint32_t next_char(struct parser *p)
+static uint32_t glob_next_char(struct parser *p)
 {
 	uint32_t c;
 
@@ -87,45 +87,45 @@ static uint32_t next_char(struct parser *p)
 }
 
 /* Parses the rest after a '*'. */
-static void parse_star(struct parser *p)
+static void glob_parse_star(struct parser *p)
 {
 	bool whole = p->part_start;
-	bool more = take(p, STR("*"));
-	size_t from = automaton_here(p->out);
+	bool more = glob_accept(p, STR("*"));
+	size_t from = automaton_count_insts(p->out);
 
-	if (more && whole && take(p, STR("/"))) {
-		put_any(p, 0, true);
-		put_byte(p, '/');
+	if (more && whole && glob_accept(p, STR("/"))) {
+		glob_put_wildcard(p, 0, true);
+		glob_put_byte(p, '/');
 		automaton_repeat(p->out, from, 0, 1);
 	} else if (more && whole && !p->rest.n) {
-		put_any(p, 1, true);
+		glob_put_wildcard(p, 1, true);
 	} else {
-		while (take(p, STR("*")))
+		while (glob_accept(p, STR("*")))
 			;
-		put_any(p, 0, false);
+		glob_put_wildcard(p, 0, false);
 	}
 }
 
-static int parse_member(struct parser *p, struct chars *set, uint32_t *cp)
+static int glob_parse_member(struct parser *p, struct chars *set, uint32_t *cp)
 {
-	*cp = next_char(p);
-	if (*cp == '[' && take(p, STR(":"))) {
+	*cp = glob_next_char(p);
+	if (*cp == '[' && glob_accept(p, STR(":"))) {
 		size_t n = str_find(p->rest, STR(":]"));
 
 		if (n == p->rest.n || !chars_add_named(set, str_make(p->rest.p, n)))
-			return refuse(p, "unknown name of a class");
+			return glob_fail(p, "unknown name of a class");
 		p->rest = str_skip(p->rest, n + 2);
 		return 1;
 	}
 	if (*cp == '\\' && p->rest.n)
-		*cp = next_char(p);
+		*cp = glob_next_char(p);
 	return 0;
 }
 
 /* Parses the rest after a '['. */
-static int parse_class(struct parser *p)
+static int glob_parse_class(struct parser *p)
 {
-	bool invert = take(p, STR("!")) || take(p, STR("^"));
+	bool invert = glob_accept(p, STR("!")) || glob_accept(p, STR("^"));
 	struct chars set = {.n = 0};
 	bool first = true;
 
@@ -134,10 +134,10 @@ static int parse_class(struct parser *p)
 		int r;
 
 		if (!p->rest.n)
-			return refuse(p, "a '[' without its ']'");
-		if (!first && take(p, STR("]")))
+			return glob_fail(p, "a '[' without its ']'");
+		if (!first && glob_accept(p, STR("]")))
 			break;
-		r = parse_member(p, &set, &from);
+		r = glob_parse_member(p, &set, &from);
 		if (r < 0)
 			return r;
 		if (r)
@@ -145,29 +145,29 @@ static int parse_class(struct parser *p)
 		to = from;
 		if (p->rest.n > 1 && p->rest.p[0] == '-' && p->rest.p[1] != ']') {
 			p->rest = str_skip(p->rest, 1);
-			r = parse_member(p, &set, &to);
+			r = glob_parse_member(p, &set, &to);
 			if (r)
-				return r < 0 ? r : refuse(p, "a range without end");
+				return r < 0 ? r : glob_fail(p, "a range without end");
 		}
 		if (from <= to)
 			chars_add(&set, from, to);
 	}
 	if (invert)
 		chars_invert(&set);
-	put_chars(p, &set);
-	return set.full ? refuse(p, "a class has too many ranges") : 0;
+	glob_put_chars(p, &set);
+	return set.full ? glob_fail(p, "a class has too many ranges") : 0;
 }
 
-static int open_brace(struct parser *p)
+static int glob_open_brace(struct parser *p)
 {
 	if (p->depth == GLOB_DEPTH_MAX)
-		return refuse(p, "too many braces in each other");
+		return glob_fail(p, "too many braces in each other");
 	automaton_alt_begin(p->out, &p->braces_open[p->depth].alt);
 	p->braces_open[p->depth++].part_start = p->part_start;
 	return 0;
 }
 
-static int parse_one(struct parser *p)
+static int glob_parse_item(struct parser *p)
 {
 	struct chars any = {.n = 0};
 	char c = p->rest.p[0];
@@ -175,30 +175,30 @@ static int parse_one(struct parser *p)
 	p->rest = str_skip(p->rest, 1);
 	if (c == '\\') {
 		if (!p->rest.n)
-			return refuse(p, "a backslash at the end");
-		put_byte(p, p->rest.p[0]);
+			return glob_fail(p, "a backslash at the end");
+		glob_put_byte(p, p->rest.p[0]);
 		p->rest = str_skip(p->rest, 1);
 	} else if (c == '*') {
-		parse_star(p);
+		glob_parse_star(p);
 	} else if (c == '?') {
 		chars_invert(&any);
-		put_chars(p, &any);
+		glob_put_chars(p, &any);
 	} else if (c == '[') {
-		return parse_class(p);
+		return glob_parse_class(p);
 	} else if (c == '{' && p->flags & GLOB_BRACES) {
-		return open_brace(p);
+		return glob_open_brace(p);
 	} else if (c == ',' && p->depth) {
 		automaton_alt_next(p->out, &p->braces_open[p->depth - 1].alt);
 		p->part_start = p->braces_open[p->depth - 1].part_start;
 	} else if (c == '}' && p->depth) {
 		automaton_alt_end(p->out, &p->braces_open[--p->depth].alt);
 	} else {
-		put_byte(p, c);
+		glob_put_byte(p, c);
 	}
 	return 0;
 }
 
-static int parse(
+static int glob_parse(
 	struct automaton *out, struct str pattern, unsigned flags, const char **why)
 {
 	struct parser p = {
@@ -210,33 +210,34 @@ static int parse(
 	};
 
 	while (p.rest.n && !out->err) {
-		int r = parse_one(&p);
+		int r = glob_parse_item(&p);
 
 		if (r)
 			return r;
 	}
 	if (p.depth)
-		return refuse(&p, "a '{' without its '}'");
+		return glob_fail(&p, "a '{' without its '}'");
 	automaton_match(out);
 	if (out->err == ERR_LIMIT)
 		*why = "the pattern is too large";
 	return out->err;
 }
 
-static int compile(struct glob *g, struct str pattern, unsigned flags, const char **why)
+static int glob_compile(
+	struct glob *g, struct str pattern, unsigned flags, const char **why)
 {
 	struct automaton program;
 	int r;
 
 	automaton_init(&program);
-	r = parse(&program, pattern, flags, why);
+	r = glob_parse(&program, pattern, flags, why);
 	if (!r)
-		r = dfa_init_take(&g->dfa, &program, DFA_WHOLE);
+		r = dfa_init_program(&g->dfa, &program, DFA_WHOLE);
 	automaton_free(&program);
 	return r;
 }
 
-static bool is_plain(struct str s)
+static bool glob_is_literal(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (strchr("*?[]{},\\", s.p[i]))
@@ -257,13 +258,14 @@ int glob_init(struct glob *g, struct str pattern, unsigned flags, const char **w
 		if (str_starts(pattern, STR("/")))
 			pattern = str_skip(pattern, 1);
 	}
-	if (is_plain(pattern)) {
+	if (glob_is_literal(pattern)) {
 		g->kind = GLOB_LITERAL;
-	} else if (g->base && pattern.p[0] == '*' && is_plain(str_skip(pattern, 1))) {
+	} else if (g->base && pattern.p[0] == '*' &&
+		glob_is_literal(str_skip(pattern, 1))) {
 		g->kind = GLOB_ENDING;
 		pattern = str_skip(pattern, 1);
 	} else {
-		return compile(g, pattern, flags, why);
+		return glob_compile(g, pattern, flags, why);
 	}
 	buf_str(&g->text, pattern);
 	return g->text.err;
@@ -289,5 +291,5 @@ int glob_match(struct glob *g, struct str path)
 	case GLOB_PATTERN:
 		break;
 	}
-	return dfa_whole(&g->dfa, path);
+	return dfa_match(&g->dfa, path);
 }

@@ -8,7 +8,7 @@
 struct ignore_rule {
 	struct glob glob;
 	size_t base;
-	bool take_in;
+	bool include;
 	bool dirs_only;
 };
 
@@ -17,7 +17,7 @@ void ignore_init(struct ignore *g)
 	buf_init(&g->rules, IGNORE_RULES_MAX * sizeof(struct ignore_rule));
 }
 
-static struct ignore_rule *rule_at(const struct ignore *g, size_t i)
+static struct ignore_rule *ignore_get_rule(const struct ignore *g, size_t i)
 {
 	return (struct ignore_rule *)(void *)g->rules.p + i;
 }
@@ -30,7 +30,7 @@ size_t ignore_count(const struct ignore *g)
 void ignore_drop(struct ignore *g, size_t count)
 {
 	while (ignore_count(g) > count) {
-		glob_free(&rule_at(g, ignore_count(g) - 1)->glob);
+		glob_free(&ignore_get_rule(g, ignore_count(g) - 1)->glob);
 		g->rules.n -= sizeof(struct ignore_rule);
 	}
 }
@@ -42,7 +42,7 @@ void ignore_free(struct ignore *g)
 }
 
 /* Removes blanks at the end, except one after a backslash. */
-static struct str without_blanks(struct str line)
+static struct str ignore_trim_blanks(struct str line)
 {
 	while (line.n && line.p[line.n - 1] == ' ') {
 		size_t slashes = 0;
@@ -56,7 +56,7 @@ static struct str without_blanks(struct str line)
 	return line;
 }
 
-static int add_line(struct ignore *g, struct str line, size_t base)
+static int ignore_add_line(struct ignore *g, struct str line, size_t base)
 {
 	struct ignore_rule rule = {.base = base};
 	const char *why;
@@ -64,11 +64,11 @@ static int add_line(struct ignore *g, struct str line, size_t base)
 
 	if (str_ends(line, STR("\r")))
 		line.n--;
-	line = without_blanks(line);
+	line = ignore_trim_blanks(line);
 	if (!line.n || line.p[0] == '#')
 		return 0;
 	if (line.p[0] == '!') {
-		rule.take_in = true;
+		rule.include = true;
 		line = str_skip(line, 1);
 	}
 	if (str_ends(line, STR("/"))) {
@@ -92,7 +92,7 @@ int ignore_add(struct ignore *g, struct str text, size_t base)
 	if (str_starts(text, STR("\xef\xbb\xbf")))
 		text = str_skip(text, 3);
 	while (text.n) {
-		int r = add_line(g, str_cut(&text, '\n'), base);
+		int r = ignore_add_line(g, str_cut(&text, '\n'), base);
 
 		if (r) {
 			g->rules.err = 0;
@@ -102,11 +102,11 @@ int ignore_add(struct ignore *g, struct str text, size_t base)
 	return 0;
 }
 
-int ignore_ask(
+int ignore_check(
 	struct ignore *g, struct str path, bool is_dir, enum ignore_verdict *verdict)
 {
 	for (size_t i = ignore_count(g); i-- > 0;) {
-		struct ignore_rule *rule = rule_at(g, i);
+		struct ignore_rule *rule = ignore_get_rule(g, i);
 		int r;
 
 		if (rule->dirs_only && !is_dir)
@@ -115,10 +115,10 @@ int ignore_ask(
 		if (r < 0)
 			return r;
 		if (r == 0) {
-			*verdict = rule->take_in ? IGNORE_TAKE_IN : IGNORE_LEAVE_OUT;
+			*verdict = rule->include ? IGNORE_INCLUDE : IGNORE_EXCLUDE;
 			return 0;
 		}
 	}
-	*verdict = IGNORE_NOTHING_SAID;
+	*verdict = IGNORE_NO_RULE;
 	return 0;
 }

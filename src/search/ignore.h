@@ -12,13 +12,13 @@ struct ignore {
 	struct buf rules; /* of struct ignore_rule */
 };
 
-enum ignore_verdict { IGNORE_NOTHING_SAID, IGNORE_LEAVE_OUT, IGNORE_TAKE_IN };
+enum ignore_verdict { IGNORE_NO_RULE, IGNORE_EXCLUDE, IGNORE_INCLUDE };
 
 void ignore_init(struct ignore *g);
 void ignore_free(struct ignore *g);
 
 /*
- * Adds the rules of a file. Paths passed to ignore_ask later begin with the path of
+ * Adds the rules of a file. Paths passed to ignore_check later begin with the path of
  * that file's folder, base bytes long with the slash at its end. An invalid rule
  * matches nothing. ERR_LIMIT after IGNORE_RULES_MAX rules, -ENOMEM.
  */
@@ -32,7 +32,7 @@ void ignore_drop(struct ignore *g, size_t count);
  * Evaluates the rules for a path that lies in the folders of all of them. The parent
  * folders of the path are not checked: a walk does not enter ignored folders. -ENOMEM.
  */
-int ignore_ask(struct ignore *g, struct str path, bool is_dir,
+int ignore_check(struct ignore *g, struct str path, bool is_dir,
 	enum ignore_verdict *verdict) MUST_USE;
 
 #endif

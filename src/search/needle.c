@@ -11,7 +11,7 @@ struct lanes {
 	uint8_t v __attribute__((vector_size(16)));
 };
 
-static struct lanes load(const char *p)
+static struct lanes needle_load_lanes(const char *p)
 {
 	struct lanes l;
 
@@ -19,7 +19,7 @@ static struct lanes load(const char *p)
 	return l;
 }
 
-static struct lanes all(uint8_t c)
+static struct lanes needle_fill_lanes(uint8_t c)
 {
 	struct lanes l;
 
@@ -27,7 +27,7 @@ static struct lanes all(uint8_t c)
 	return l;
 }
 
-static bool is_any(struct lanes l)
+static bool needle_has_hit(struct lanes l)
 {
 	uint64_t half[2];
 
@@ -35,7 +35,7 @@ static bool is_any(struct lanes l)
 	return half[0] | half[1];
 }
 
-static size_t rarity(uint8_t c)
+static size_t needle_get_rarity(uint8_t c)
 {
 	const char *p = c ? strchr(frequent, c) : NULL;
 
@@ -54,18 +54,19 @@ void needle_init(struct needle *n, struct str s, bool nocase)
 		n->text[i] = c | n->fold[i];
 	}
 	for (size_t i = 1; i < n->n; i++) {
-		size_t r = rarity(n->text[i]);
+		size_t r = needle_get_rarity(n->text[i]);
 
-		if (r > rarity(n->text[n->rare[0]])) {
+		if (r > needle_get_rarity(n->text[n->rare[0]])) {
 			n->rare[1] = n->rare[0];
 			n->rare[0] = i;
-		} else if (n->rare[1] == n->rare[0] || r > rarity(n->text[n->rare[1]])) {
+		} else if (n->rare[1] == n->rare[0] ||
+			r > needle_get_rarity(n->text[n->rare[1]])) {
 			n->rare[1] = i;
 		}
 	}
 }
 
-static bool stands_at(const struct needle *n, const char *p)
+static bool needle_is_at(const struct needle *n, const char *p)
 {
 	for (size_t i = 0; i < n->n; i++)
 		if (((uint8_t)p[i] | n->fold[i]) != n->text[i])
@@ -76,44 +77,48 @@ static bool stands_at(const struct needle *n, const char *p)
 size_t needle_find(const struct needle *n, struct str s)
 {
 	size_t a = n->rare[0], b = n->rare[1];
-	struct lanes fold_a = all(n->fold[a]), fold_b = all(n->fold[b]);
-	struct lanes want_a = all(n->text[a]), want_b = all(n->text[b]);
+	struct lanes fold_a = needle_fill_lanes(n->fold[a]),
+		     fold_b = needle_fill_lanes(n->fold[b]);
+	struct lanes want_a = needle_fill_lanes(n->text[a]),
+		     want_b = needle_fill_lanes(n->text[b]);
 	size_t far = a > b ? a : b;
 	size_t i = 0;
 
 	if (s.n < n->n)
 		return s.n;
 	while (i + far + sizeof(struct lanes) <= s.n) {
-		struct lanes x = load(s.p + i + a), y = load(s.p + i + b);
+		struct lanes x = needle_load_lanes(s.p + i + a),
+			     y = needle_load_lanes(s.p + i + b);
 		struct lanes hit;
 
 		hit.v = (uint8_t __attribute__((vector_size(16))))(
 			((x.v | fold_a.v) == want_a.v) & ((y.v | fold_b.v) == want_b.v));
-		if (is_any(hit)) {
+		if (needle_has_hit(hit)) {
 			for (size_t k = 0; k < sizeof(hit); k++)
 				if (hit.v[k] && i + k + n->n <= s.n &&
-					stands_at(n, s.p + i + k))
+					needle_is_at(n, s.p + i + k))
 					return i + k;
 		}
 		i += sizeof(struct lanes);
 	}
 	for (; i + n->n <= s.n; i++)
-		if (stands_at(n, s.p + i))
+		if (needle_is_at(n, s.p + i))
 			return i;
 	return s.n;
 }
 
-size_t needle_any(struct str s, const uint8_t any[3])
+size_t needle_find_bytes(struct str s, const uint8_t any[3])
 {
-	struct lanes a = all(any[0]), b = all(any[1]), c = all(any[2]);
+	struct lanes a = needle_fill_lanes(any[0]), b = needle_fill_lanes(any[1]),
+		     c = needle_fill_lanes(any[2]);
 	size_t i = 0;
 
 	for (; i + sizeof(struct lanes) <= s.n; i += sizeof(struct lanes)) {
-		struct lanes x = load(s.p + i), hit;
+		struct lanes x = needle_load_lanes(s.p + i), hit;
 
 		hit.v = (uint8_t __attribute__((vector_size(16))))(
 			(x.v == a.v) | (x.v == b.v) | (x.v == c.v));
-		if (is_any(hit))
+		if (needle_has_hit(hit))
 			break;
 	}
 	for (; i < s.n; i++) {

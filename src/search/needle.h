@@ -24,6 +24,6 @@ void needle_init(struct needle *n, struct str s, bool nocase);
 size_t needle_find(const struct needle *n, struct str s);
 
 /* The offset of the first byte that is one of the three; s.n if there is none. */
-size_t needle_any(struct str s, const uint8_t any[3]);
+size_t needle_find_bytes(struct str s, const uint8_t any[3]);
 
 #endif

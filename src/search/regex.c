@@ -32,7 +32,7 @@ int regex_init(struct regex *x, struct str pattern, unsigned flags, struct regex
 	automaton_init(&program);
 	r = regex_parse(&p, flags & REGEX_LITERAL);
 	if (!r)
-		r = dfa_init_take(&x->dfa, &program, DFA_LINES);
+		r = dfa_init_program(&x->dfa, &program, DFA_LINES);
 	automaton_free(&program);
 	if (r)
 		return r;

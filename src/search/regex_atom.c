@@ -16,7 +16,7 @@ void regex_run_end(struct regex_parser *p)
 	p->run.n = p->run.last = 0;
 }
 
-static void run_char(struct regex_parser *p, uint32_t cp)
+static void regex_run_add_char(struct regex_parser *p, uint32_t cp)
 {
 	char text[4];
 	size_t n = utf8_encode(cp, text);
@@ -43,7 +43,7 @@ void regex_run_repeat(struct regex_parser *p, int min)
 	p->plain = false;
 }
 
-void regex_run_other(struct regex_parser *p)
+void regex_run_break(struct regex_parser *p)
 {
 	regex_run_end(p);
 	p->plain = false;
@@ -51,9 +51,9 @@ void regex_run_other(struct regex_parser *p)
 
 /* --- Characters ---------------------------------------------------------------- */
 
-static void put_set(struct regex_parser *p, struct chars *set)
+static void regex_put_set(struct regex_parser *p, struct chars *set)
 {
-	p->atom = (ptrdiff_t)automaton_here(p->out);
+	p->atom = (ptrdiff_t)automaton_count_insts(p->out);
 	automaton_chars(p->out, set->r, set->n);
 }
 
@@ -64,8 +64,8 @@ void regex_put_char(struct regex_parser *p, uint32_t cp)
 	chars_add(&set, cp, cp);
 	if (p->nocase)
 		chars_fold(&set);
-	put_set(p, &set);
-	run_char(p, cp);
+	regex_put_set(p, &set);
+	regex_run_add_char(p, cp);
 }
 
 void regex_put_check(struct regex_parser *p, enum automaton_check check)
@@ -83,13 +83,13 @@ void regex_put_dot(struct regex_parser *p)
 
 	chars_add(&set, '\n', '\n');
 	chars_invert(&set);
-	put_set(p, &set);
-	regex_run_other(p);
+	regex_put_set(p, &set);
+	regex_run_break(p);
 }
 
 /* --- Escapes ------------------------------------------------------------------- */
 
-static int hex_value(char c)
+static int regex_get_hex_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -98,14 +98,15 @@ static int hex_value(char c)
 }
 
 /* Reads exactly digits hexadecimal digits, or those in braces. */
-static int take_hex(struct regex_parser *p, size_t digits, uint32_t *cp)
+static int regex_parse_hex(struct regex_parser *p, size_t digits, uint32_t *cp)
 {
 	bool braces = digits == 2 && regex_take(p, '{');
 	size_t at = regex_here(p), n = 0;
 	uint32_t value = 0;
 
-	while (p->rest.n && n < (braces ? 6 : digits) && hex_value(p->rest.p[0]) >= 0) {
-		value = value << 4 | (uint32_t)hex_value(p->rest.p[0]);
+	while (p->rest.n && n < (braces ? 6 : digits) &&
+		regex_get_hex_value(p->rest.p[0]) >= 0) {
+		value = value << 4 | (uint32_t)regex_get_hex_value(p->rest.p[0]);
 		p->rest = str_skip(p->rest, 1);
 		n++;
 	}
@@ -118,16 +119,16 @@ static int take_hex(struct regex_parser *p, size_t digits, uint32_t *cp)
 }
 
 /* The character of an escape whose letter has been read. */
-static int escaped_char(struct regex_parser *p, uint32_t letter, uint32_t *cp)
+static int regex_parse_escaped(struct regex_parser *p, uint32_t letter, uint32_t *cp)
 {
 	static const char names[] = "tfvaer0", codes[] = "\t\f\v\a\033\r";
 	const char *name = letter && letter < 0x80 ? strchr(names, (int)letter) : NULL;
 	size_t at = regex_here(p) - 1;
 
 	if (letter == 'x')
-		return take_hex(p, 2, cp);
+		return regex_parse_hex(p, 2, cp);
 	if (letter == 'u')
-		return take_hex(p, 4, cp);
+		return regex_parse_hex(p, 4, cp);
 	if (letter == 'n')
 		return regex_refuse(
 			p, at, "lines are searched one by one, \\n is in none");
@@ -172,11 +173,11 @@ int regex_parse_escape(struct regex_parser *p)
 		}
 	if (chars_add_kind(&set, letter)) {
 		chars_drop(&set, '\n');
-		put_set(p, &set);
-		regex_run_other(p);
+		regex_put_set(p, &set);
+		regex_run_break(p);
 		return 0;
 	}
-	r = escaped_char(p, letter, &cp);
+	r = regex_parse_escaped(p, letter, &cp);
 	if (!r)
 		regex_put_char(p, cp);
 	return r;
@@ -185,7 +186,7 @@ int regex_parse_escape(struct regex_parser *p)
 /* --- Classes ------------------------------------------------------------------- */
 
 /* Parses a name such as [:alpha:] after its "[:". */
-static int parse_name(struct regex_parser *p, struct chars *set)
+static int regex_parse_class_name(struct regex_parser *p, struct chars *set)
 {
 	size_t at = regex_here(p), n = str_find(p->rest, STR(":]"));
 	struct str name = str_make(p->rest.p, n);
@@ -197,11 +198,11 @@ static int parse_name(struct regex_parser *p, struct chars *set)
 }
 
 /* Parses a member of a class that may be an end of a range; 1 if it was a whole set. */
-static int parse_member(struct regex_parser *p, struct chars *set, uint32_t *cp)
+static int regex_parse_member(struct regex_parser *p, struct chars *set, uint32_t *cp)
 {
 	*cp = utf8_next(&p->rest);
 	if (*cp == '[' && regex_take(p, ':')) {
-		int r = parse_name(p, set);
+		int r = regex_parse_class_name(p, set);
 
 		return r ? r : 1;
 	}
@@ -218,21 +219,21 @@ static int parse_member(struct regex_parser *p, struct chars *set, uint32_t *cp)
 	}
 	if (*cp == 'n')
 		return 0;
-	return escaped_char(p, *cp, cp);
+	return regex_parse_escaped(p, *cp, cp);
 }
 
-static int parse_range(struct regex_parser *p, struct chars *set)
+static int regex_parse_range(struct regex_parser *p, struct chars *set)
 {
 	size_t at = regex_here(p);
 	uint32_t first, last;
-	int r = parse_member(p, set, &first);
+	int r = regex_parse_member(p, set, &first);
 
 	if (r)
 		return r < 0 ? r : 0;
 	last = first;
 	if (p->rest.n > 1 && p->rest.p[0] == '-' && p->rest.p[1] != ']') {
 		p->rest = str_skip(p->rest, 1);
-		r = parse_member(p, set, &last);
+		r = regex_parse_member(p, set, &last);
 		if (r)
 			return r < 0
 				? r
@@ -259,7 +260,7 @@ int regex_parse_class(struct regex_parser *p)
 			return regex_refuse(p, at, "the class has no end");
 		if (!first && regex_take(p, ']'))
 			break;
-		r = parse_range(p, &set);
+		r = regex_parse_range(p, &set);
 		if (r)
 			return r;
 	}
@@ -270,7 +271,7 @@ int regex_parse_class(struct regex_parser *p)
 	chars_drop(&set, '\n');
 	if (set.full)
 		return regex_refuse(p, at, "the class has too many ranges");
-	put_set(p, &set);
-	regex_run_other(p);
+	regex_put_set(p, &set);
+	regex_run_break(p);
 	return 0;
 }

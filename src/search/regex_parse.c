@@ -9,7 +9,7 @@
  * Parses the kind of a group after "(". 1 for a setting such as (?i), which is no
  * group.
  */
-static int parse_kind(struct regex_parser *p)
+static int regex_parse_group_kind(struct regex_parser *p)
 {
 	size_t at = regex_here(p) - 1;
 
@@ -41,32 +41,32 @@ static int parse_kind(struct regex_parser *p)
 	return regex_refuse(p, at, "unknown kind of group");
 }
 
-static int open_group(struct regex_parser *p)
+static int regex_open_group(struct regex_parser *p)
 {
 	struct regex_group *g;
 	bool nocase = p->nocase;
 	size_t at = regex_here(p) - 1;
-	int kind = parse_kind(p);
+	int kind = regex_parse_group_kind(p);
 
 	if (kind) {
 		p->atom = REGEX_NO_ATOM;
 		/* The literal must have one setting of nocase throughout. */
-		regex_run_other(p);
+		regex_run_break(p);
 		p->choice |= p->nocase != nocase && p->longest.n;
 		return kind < 0 ? kind : 0;
 	}
 	if (p->depth == REGEX_DEPTH_MAX)
 		return regex_refuse(p, at, "too many groups in each other");
-	regex_run_other(p);
+	regex_run_break(p);
 	g = &p->groups[++p->depth];
 	*g = (struct regex_group){
-		.at = at, .begin = automaton_here(p->out), .nocase = nocase};
+		.at = at, .begin = automaton_count_insts(p->out), .nocase = nocase};
 	automaton_alt_begin(p->out, &g->alt);
 	p->atom = REGEX_NO_ATOM;
 	return 0;
 }
 
-static int close_group(struct regex_parser *p)
+static int regex_close_group(struct regex_parser *p)
 {
 	struct regex_group *g = &p->groups[p->depth];
 
@@ -84,7 +84,7 @@ static int close_group(struct regex_parser *p)
  * Parses {n}, {n,}, {,m} or {n,m} at the front of text; returns its length, 0 if there
  * is none.
  */
-static size_t parse_counts(struct str text, int *min, int *max)
+static size_t regex_parse_counts(struct str text, int *min, int *max)
 {
 	struct str rest = str_skip(text, 1);
 	size_t end = str_find_byte(rest, '}');
@@ -103,7 +103,7 @@ static size_t parse_counts(struct str text, int *min, int *max)
 }
 
 /* Parses a repeat after an atom; 1 if c starts no repeat. */
-static int parse_repeat(struct regex_parser *p, char c)
+static int regex_parse_repeat(struct regex_parser *p, char c)
 {
 	size_t at = regex_here(p);
 	size_t n = 1;
@@ -114,7 +114,7 @@ static int parse_repeat(struct regex_parser *p, char c)
 	else if (c == '?')
 		max = 1;
 	else if (c == '{')
-		n = parse_counts(p->rest, &min, &max);
+		n = regex_parse_counts(p->rest, &min, &max);
 	else if (c != '*')
 		return 1;
 	if (!n)
@@ -136,9 +136,9 @@ static int parse_repeat(struct regex_parser *p, char c)
 
 /* --- The whole ----------------------------------------------------------------- */
 
-static int parse_one(struct regex_parser *p)
+static int regex_parse_item(struct regex_parser *p)
 {
-	int r = parse_repeat(p, p->rest.p[0]);
+	int r = regex_parse_repeat(p, p->rest.p[0]);
 	uint32_t c;
 
 	if (r <= 0)
@@ -150,9 +150,9 @@ static int parse_one(struct regex_parser *p)
 	case '[':
 		return regex_parse_class(p);
 	case '(':
-		return open_group(p);
+		return regex_open_group(p);
 	case ')':
-		return close_group(p);
+		return regex_close_group(p);
 	case '.':
 		regex_put_dot(p);
 		return 0;
@@ -166,7 +166,7 @@ static int parse_one(struct regex_parser *p)
 		automaton_alt_next(p->out, &p->groups[p->depth].alt);
 		p->atom = REGEX_NO_ATOM;
 		p->choice |= !p->depth;
-		regex_run_other(p);
+		regex_run_break(p);
 		return 0;
 	case '\n':
 		return regex_refuse(
@@ -187,7 +187,7 @@ int regex_parse(struct regex_parser *p, bool literal)
 			regex_put_char(p, utf8_next(&p->rest));
 			continue;
 		}
-		r = parse_one(p);
+		r = regex_parse_item(p);
 		if (r)
 			return r;
 	}

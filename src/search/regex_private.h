@@ -80,7 +80,7 @@ void regex_put_check(struct regex_parser *p, enum automaton_check check);
  */
 void regex_run_end(struct regex_parser *p);
 void regex_run_repeat(struct regex_parser *p, int min);
-void regex_run_other(struct regex_parser *p);
+void regex_run_break(struct regex_parser *p);
 
 /*
  * Compiles p->pattern into p->out; literal: no character is special. 0, ERR_SYNTAX or

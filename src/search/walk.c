@@ -38,24 +38,24 @@ struct kernel_dirent {
 	char name[];
 };
 
-static size_t depth_of(const struct walk *w)
+static size_t walk_get_depth(const struct walk *w)
 {
 	return w->levels.n / sizeof(struct walk_level);
 }
 
-static struct walk_level *level_at(const struct walk *w, size_t i)
+static struct walk_level *walk_get_level(const struct walk *w, size_t i)
 {
 	return (struct walk_level *)(void *)w->levels.p + i;
 }
 
-static struct walk_item *item_at(const struct walk *w, size_t i)
+static struct walk_item *walk_get_item(const struct walk *w, size_t i)
 {
 	return (struct walk_item *)(void *)w->items.p + i;
 }
 
 /* --- Reading a folder ---------------------------------------------------------- */
 
-static bool is_wanted(const struct walk *w, const char *name)
+static bool walk_is_listed(const struct walk *w, const char *name)
 {
 	if (name[0] != '.')
 		return true;
@@ -64,7 +64,7 @@ static bool is_wanted(const struct walk *w, const char *name)
 	return w->conf.hidden && (!w->conf.ignore || strcmp(name, ".git") != 0);
 }
 
-static uint8_t type_of(int dir, const char *name, uint8_t type)
+static uint8_t walk_get_type(int dir, const char *name, uint8_t type)
 {
 	struct stat st;
 
@@ -75,11 +75,11 @@ static uint8_t type_of(int dir, const char *name, uint8_t type)
 	return (uint8_t)IFTODT(st.st_mode);
 }
 
-static int add_item(struct walk *w, int dir, const struct kernel_dirent *e)
+static int walk_add_item(struct walk *w, int dir, const struct kernel_dirent *e)
 {
 	struct walk_item item = {
 		.name = (uint32_t)w->names.n,
-		.type = type_of(dir, e->name, e->type),
+		.type = walk_get_type(dir, e->name, e->type),
 	};
 
 	buf_put(&w->names, e->name, strlen(e->name) + 1);
@@ -88,7 +88,7 @@ static int add_item(struct walk *w, int dir, const struct kernel_dirent *e)
 }
 
 /* *rules: the folder has a .gitignore. */
-static int read_names(struct walk *w, int dir, bool *rules)
+static int walk_read_names(struct walk *w, int dir, bool *rules)
 {
 	static _Alignas(struct kernel_dirent) char room[READ_SIZE];
 	long n;
@@ -100,8 +100,8 @@ static int read_names(struct walk *w, int dir, bool *rules)
 			int r = 0;
 
 			*rules |= !strcmp(e->name, ".gitignore");
-			if (is_wanted(w, e->name))
-				r = add_item(w, dir, e);
+			if (walk_is_listed(w, e->name))
+				r = walk_add_item(w, dir, e);
 			if (r)
 				return r;
 			at += e->reclen;
@@ -112,13 +112,13 @@ static int read_names(struct walk *w, int dir, bool *rules)
 	return 0;
 }
 
-static unsigned byte_at(const char *name, size_t i, size_t n, bool dir)
+static unsigned walk_get_byte(const char *name, size_t i, size_t n, bool dir)
 {
 	return i < n ? (uint8_t)name[i] : i == n && dir ? '/' : 0;
 }
 
 /* Compares a folder's name as if a slash followed it, so that paths come out in order. */
-static int by_path(const void *a, const void *b, void *names)
+static int walk_compare_path(const void *a, const void *b, void *names)
 {
 	const struct walk_item *x = a, *y = b;
 	const char *p = (const char *)names + x->name, *q = (const char *)names + y->name;
@@ -127,12 +127,12 @@ static int by_path(const void *a, const void *b, void *names)
 
 	while (p[i] && p[i] == q[i])
 		i++;
-	c = byte_at(p, i, p_n, x->type == DT_DIR);
-	d = byte_at(q, i, q_n, y->type == DT_DIR);
+	c = walk_get_byte(p, i, p_n, x->type == DT_DIR);
+	d = walk_get_byte(q, i, q_n, y->type == DT_DIR);
 	return (c > d) - (c < d);
 }
 
-static int files_first(const void *a, const void *b, void *names)
+static int walk_compare_type(const void *a, const void *b, void *names)
 {
 	const struct walk_item *x = a, *y = b;
 	bool p = x->type == DT_DIR, q = y->type == DT_DIR;
@@ -141,20 +141,22 @@ static int files_first(const void *a, const void *b, void *names)
 	return p != q ? p - q : (x->name > y->name) - (x->name < y->name);
 }
 
-static void sort(struct walk *w, const struct walk_level *l)
+static void walk_sort_level(struct walk *w, const struct walk_level *l)
 {
 	size_t first = l->items / sizeof(struct walk_item);
 	size_t n = w->items.n / sizeof(struct walk_item) - first;
 
 	if (n > 1)
-		qsort_r(item_at(w, first), n, sizeof(struct walk_item),
-			w->conf.order == WALK_SORTED ? by_path : files_first, w->names.p);
+		qsort_r(walk_get_item(w, first), n, sizeof(struct walk_item),
+			w->conf.order == WALK_SORTED ? walk_compare_path
+						     : walk_compare_type,
+			w->names.p);
 }
 
 /* --- Rules --------------------------------------------------------------------- */
 
 /* Adds the rules of a file in the folder; an unreadable file has none. */
-static int add_rules(struct ignore *g, int dir, const char *name, size_t base)
+static int walk_load_rules(struct ignore *g, int dir, const char *name, size_t base)
 {
 	struct buf text = BUF_INIT(IGNORE_FILE_MAX);
 	struct stat st;
@@ -163,7 +165,7 @@ static int add_rules(struct ignore *g, int dir, const char *name, size_t base)
 
 	if (fd < 0)
 		return fd == -ENOMEM ? fd : 0;
-	if (load_part(fd, 0, IGNORE_FILE_MAX, &text) == 0)
+	if (load_read_part(fd, 0, IGNORE_FILE_MAX, &text) == 0)
 		r = ignore_add(g, buf_view(&text), base);
 	else if (text.err == -ENOMEM)
 		r = -ENOMEM;
@@ -173,7 +175,7 @@ static int add_rules(struct ignore *g, int dir, const char *name, size_t base)
 }
 
 /* The length of the longest prefix of the path, with its slash, that holds a .git. */
-static size_t repository(char *path, size_t n)
+static size_t walk_find_repository(char *path, size_t n)
 {
 	while (n) {
 		struct stat st;
@@ -200,7 +202,8 @@ static size_t repository(char *path, size_t n)
 /*
  * Adds the rules of the folder that the first n bytes of path name, its slash included.
  */
-static int add_rules_of(struct ignore *g, char *path, size_t n, bool root, bool own)
+static int walk_load_folder_rules(
+	struct ignore *g, char *path, size_t n, bool root, bool own)
 {
 	char after = path[n];
 	int dir, r = 0;
@@ -209,9 +212,9 @@ static int add_rules_of(struct ignore *g, char *path, size_t n, bool root, bool 
 	dir = fd_open(path, O_PATH | O_DIRECTORY, 0);
 	path[n] = after;
 	if (dir >= 0 && root)
-		r = add_rules(g, dir, ".git/info/exclude", n);
+		r = walk_load_rules(g, dir, ".git/info/exclude", n);
 	if (dir >= 0 && own && !r)
-		r = add_rules(g, dir, ".gitignore", n);
+		r = walk_load_rules(g, dir, ".gitignore", n);
 	fd_close(&dir);
 	return r;
 }
@@ -220,31 +223,31 @@ static int add_rules_of(struct ignore *g, char *path, size_t n, bool root, bool 
  * Adds rules of the repository that contains the top, from its root to the parent of
  * the top.
  */
-static int add_outer_rules(struct ignore *g, char *path, size_t top_n)
+static int walk_add_outer_rules(struct ignore *g, char *path, size_t top_n)
 {
-	size_t root = repository(path, top_n);
+	size_t root = walk_find_repository(path, top_n);
 	int r = 0;
 
 	for (size_t n = root; n && n <= top_n && !r; n++)
 		if (path[n - 1] == '/')
-			r = add_rules_of(g, path, n, n == root, n < top_n);
+			r = walk_load_folder_rules(g, path, n, n == root, n < top_n);
 	return r;
 }
 
-int walk_rules(struct ignore *g, char *path, size_t top_n, size_t path_n, bool *out)
+int walk_add_rules(struct ignore *g, char *path, size_t top_n, size_t path_n, bool *out)
 {
-	enum ignore_verdict verdict = IGNORE_NOTHING_SAID;
+	enum ignore_verdict verdict = IGNORE_NO_RULE;
 	bool left_out = false;
-	int r = add_outer_rules(g, path, top_n);
+	int r = walk_add_outer_rules(g, path, top_n);
 
 	for (size_t n = top_n; n <= path_n && !r; n++) {
 		if (path[n - 1] != '/')
 			continue;
 		if (n > top_n)
-			r = ignore_ask(g, str_make(path, n - 1), true, &verdict);
-		left_out |= verdict == IGNORE_LEAVE_OUT;
+			r = ignore_check(g, str_make(path, n - 1), true, &verdict);
+		left_out |= verdict == IGNORE_EXCLUDE;
 		if (!r)
-			r = add_rules_of(g, path, n, false, true);
+			r = walk_load_folder_rules(g, path, n, false, true);
 	}
 	if (!r)
 		*out = left_out;
@@ -254,7 +257,7 @@ int walk_rules(struct ignore *g, char *path, size_t top_n, size_t path_n, bool *
 /* --- Levels -------------------------------------------------------------------- */
 
 /* Owns fd from now on; the path ends with the slash of this folder. */
-static int push(struct walk *w, int fd, dev_t dev)
+static int walk_push_level(struct walk *w, int fd, dev_t dev)
 {
 	struct walk_level l = {
 		.fd = fd,
@@ -273,17 +276,17 @@ static int push(struct walk *w, int fd, dev_t dev)
 		fd_close(&fd);
 		return w->levels.err;
 	}
-	r = read_names(w, fd, &rules);
+	r = walk_read_names(w, fd, &rules);
 	if (!r && rules && w->conf.ignore)
-		r = add_rules(&w->ignore, fd, ".gitignore", l.path_n);
+		r = walk_load_rules(&w->ignore, fd, ".gitignore", l.path_n);
 	if (!r)
-		sort(w, &l);
+		walk_sort_level(w, &l);
 	return r;
 }
 
-static void pop(struct walk *w)
+static void walk_pop_level(struct walk *w)
 {
-	struct walk_level *l = level_at(w, depth_of(w) - 1);
+	struct walk_level *l = walk_get_level(w, walk_get_depth(w) - 1);
 
 	fd_close(&l->fd);
 	w->names.n = l->names;
@@ -317,12 +320,12 @@ int walk_open_fd(struct walk *w, int fd, const char *top, const struct walk_conf
 	if (!r && !buf_cstr(&w->path))
 		r = w->path.err;
 	if (!r && conf->ignore)
-		r = add_outer_rules(&w->ignore, w->path.p, w->top_n);
+		r = walk_add_outer_rules(&w->ignore, w->path.p, w->top_n);
 	if (r) {
 		fd_close(&fd);
 		return r;
 	}
-	return push(w, fd, st.st_dev);
+	return walk_push_level(w, fd, st.st_dev);
 }
 
 int walk_open(struct walk *w, const char *top, const struct walk_conf *conf)
@@ -332,8 +335,8 @@ int walk_open(struct walk *w, const char *top, const struct walk_conf *conf)
 
 void walk_free(struct walk *w)
 {
-	while (depth_of(w))
-		pop(w);
+	while (walk_get_depth(w))
+		walk_pop_level(w);
 	buf_free(&w->path);
 	buf_free(&w->levels);
 	buf_free(&w->names);
@@ -342,14 +345,14 @@ void walk_free(struct walk *w)
 }
 
 /* Enters the folder that the path names; does nothing if that fails. */
-static int enter(struct walk *w)
+static int walk_enter_folder(struct walk *w)
 {
-	struct walk_level *l = level_at(w, depth_of(w) - 1);
-	const char *name = w->names.p + item_at(w, l->next - 1)->name;
+	struct walk_level *l = walk_get_level(w, walk_get_depth(w) - 1);
+	const char *name = w->names.p + walk_get_item(w, l->next - 1)->name;
 	struct stat st;
 	int fd;
 
-	if (depth_of(w) >= w->conf.depth) {
+	if (walk_get_depth(w) >= w->conf.depth) {
 		w->too_deep++;
 		return 0;
 	}
@@ -361,24 +364,24 @@ static int enter(struct walk *w)
 		fd_close(&fd);
 		return 0;
 	}
-	if (st.st_dev != l->dev && root_is_made_up(fd)) {
+	if (st.st_dev != l->dev && root_is_synthetic(fd)) {
 		fd_close(&fd);
 		return 0;
 	}
 	buf_putc(&w->path, '/');
-	return push(w, fd, st.st_dev);
+	return walk_push_level(w, fd, st.st_dev);
 }
 
 /* 0 to return the entry that the path names, 1 to omit it. */
-static int judge(struct walk *w, bool is_dir)
+static int walk_check_ignore(struct walk *w, bool is_dir)
 {
 	enum ignore_verdict verdict;
 	int r;
 
 	if (!w->conf.ignore)
 		return 0;
-	r = ignore_ask(&w->ignore, buf_view(&w->path), is_dir, &verdict);
-	return r ? r : verdict == IGNORE_LEAVE_OUT;
+	r = ignore_check(&w->ignore, buf_view(&w->path), is_dir, &verdict);
+	return r ? r : verdict == IGNORE_EXCLUDE;
 }
 
 int walk_next(struct walk *w, struct walk_entry *entry)
@@ -387,15 +390,15 @@ int walk_next(struct walk *w, struct walk_entry *entry)
 
 	if (w->enter) {
 		w->enter = false;
-		r = enter(w);
+		r = walk_enter_folder(w);
 	}
-	while (!r && depth_of(w)) {
-		struct walk_level *l = level_at(w, depth_of(w) - 1);
-		struct walk_item *item = item_at(w, l->next);
+	while (!r && walk_get_depth(w)) {
+		struct walk_level *l = walk_get_level(w, walk_get_depth(w) - 1);
+		struct walk_item *item = walk_get_item(w, l->next);
 		const char *name;
 
 		if ((l->next + 1) * sizeof(*item) > w->items.n) {
-			pop(w);
+			walk_pop_level(w);
 			continue;
 		}
 		l->next++;
@@ -409,7 +412,7 @@ int walk_next(struct walk *w, struct walk_entry *entry)
 		buf_puts(&w->path, name);
 		if (w->path.err)
 			return w->path.err;
-		r = judge(w, item->type == DT_DIR);
+		r = walk_check_ignore(w, item->type == DT_DIR);
 		if (r > 0) {
 			r = 0;
 			continue;

@@ -74,7 +74,7 @@ void walk_skip(struct walk *w);
  * the first path_n bytes are the folder and a slash. *out: the folder itself is
  * ignored. -ENOMEM, ERR_LIMIT.
  */
-int walk_rules(
+int walk_add_rules(
 	struct ignore *g, char *path, size_t top_n, size_t path_n, bool *out) MUST_USE;
 
 #endif

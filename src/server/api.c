@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "limits.h"
 #include "net/session_key.h"
-#include "plugin/plug.h"
+#include "plugin/plugin.h"
 #include "server/files/files.h"
 #include "server/files/search.h"
 #include "server/files/transfer.h"
-#include "server/idempotency/once.h"
+#include "server/idempotency/idem.h"
 #include "server/info.h"
 #include "server/origin.h"
 #include "server/params.h"
@@ -23,9 +23,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { API_WORDS_MAX = 512 };
+enum { API_MESSAGE_MAX = 512 };
 
-static void alive(struct api *api, struct request *rq, struct str name)
+static void api_get_alive(struct api *api, struct request *rq, struct str name)
 {
 	(void)api;
 	(void)name;
@@ -33,7 +33,7 @@ static void alive(struct api *api, struct request *rq, struct str name)
 	request_reply(rq, 200, API_JSON);
 }
 
-static void server_info(struct api *api, struct request *rq, struct str name)
+static void api_get_server_info(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
 	info_write(request_out(rq), api);
@@ -46,7 +46,7 @@ void api_refuse(struct request *rq, unsigned status, const char *errors)
 	struct jw w;
 
 	if (status == 503) {
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 		return;
 	}
 	buf_reset(out);
@@ -60,18 +60,18 @@ void api_refuse(struct request *rq, unsigned status, const char *errors)
 	request_reply(rq, status, API_JSON);
 }
 
-void api_invalid(struct request *rq, const char *errors)
+void api_reply_invalid(struct request *rq, const char *errors)
 {
 	api_refuse(rq, 422, errors);
 }
 
-void api_no_memory(struct request *rq)
+void api_reply_nomem(struct request *rq)
 {
 	request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
 }
 
 /* A missing content type counts as JSON. Parameters such as a charset are ignored. */
-static bool is_json_type(struct request *rq)
+static bool api_is_json_type(struct request *rq)
 {
 	struct str type;
 
@@ -83,19 +83,19 @@ static bool is_json_type(struct request *rq)
 }
 
 /* An action that is not recorded: its answer cannot be requested again. */
-struct passing {
-	struct asked asked;
+struct api_action {
+	struct request_ops request_ops;
 	struct act act;
 };
 
-static void passing_gone(struct request *rq)
+static void api_abandon_action(struct request *rq)
 {
-	struct passing *p = rq->user;
+	struct api_action *p = rq->user;
 
 	act_abandon(&p->act);
 }
 
-static void action_done(struct act *a)
+static void api_reply_action(struct act *a)
 {
 	struct request *rq = a->user;
 
@@ -117,34 +117,34 @@ void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t ne
 	request_add_field(rq, STR("x-gap"), str_c(text));
 }
 
-static bool asker_left(const struct act *a)
+static bool api_is_peer_closed(const struct act *a)
 {
-	return request_half_closed(a->user);
+	return request_is_half_closed(a->user);
 }
 
-static void fail_action(struct request *rq, const char *why)
+static void api_fail_action(struct request *rq, const char *why)
 {
-	char words[API_WORDS_MAX];
+	char words[API_MESSAGE_MAX];
 
 	snprintf(words, sizeof(words), "Internal server error: %s", why);
 	request_fail(rq, 500, str_c(words));
 }
 
-static void start_action(struct api *api, struct request *rq, struct json_val event)
+static void api_start_action(struct api *api, struct request *rq, struct json_val event)
 {
-	struct passing *p = arena_alloc(&rq->arena, sizeof(*p));
+	struct api_action *p = arena_alloc(&rq->arena, sizeof(*p));
 	const char *why = "";
 	int r = -ENOMEM;
 
 	if (p) {
-		p->asked.gone = passing_gone;
+		p->request_ops.on_close = api_abandon_action;
 		p->act = (struct act){
 			.box = api->box,
 			.arena = &rq->arena,
 			.out = request_out(rq),
 			.event = event,
-			.done = action_done,
-			.left = asker_left,
+			.done = api_reply_action,
+			.is_disconnected = api_is_peer_closed,
 			.user = rq,
 		};
 		rq->user = p;
@@ -158,14 +158,14 @@ static void start_action(struct api *api, struct request *rq, struct json_val ev
 	if (r == ACT_DONE)
 		request_reply(rq, 200, API_JSON);
 	else if (r == ACT_FAIL)
-		fail_action(rq, p->act.why);
+		api_fail_action(rq, p->act.why);
 	else if (r == ERR_TYPE)
-		api_invalid(rq, why);
+		api_reply_invalid(rq, why);
 	else
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 }
 
-static void execute_action(struct api *api, struct request *rq, struct str name)
+static void api_execute_action(struct api *api, struct request *rq, struct str name)
 {
 	struct params p = {.arena = &rq->arena};
 	struct json_val event;
@@ -173,49 +173,49 @@ static void execute_action(struct api *api, struct request *rq, struct str name)
 	int r;
 
 	(void)name;
-	if (!is_json_type(rq)) {
-		api_invalid(rq, "the content type must be application/json");
+	if (!api_is_json_type(rq)) {
+		api_reply_invalid(rq, "the content type must be application/json");
 		return;
 	}
 	r = request_header(rq, STR("idempotency-key"), &key);
 	if (r == ERR_DUPLICATE) {
-		api_invalid(rq, "Idempotency-Key stands twice");
+		api_reply_invalid(rq, "Idempotency-Key stands twice");
 		return;
 	}
 	if (r == 0) {
-		once_execute(api, rq, key);
+		idem_execute(api, rq, key);
 		return;
 	}
-	r = params_body(&p, rq->body);
+	r = params_parse_body(&p, rq->body);
 	if (r) {
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 		return;
 	}
 	event = json_get(p.body, "action");
 	if (json_type(event) != JSON_OBJECT)
-		api_invalid(rq, "body: an object under \"action\" is required");
-	else if (!once_execute_event(api, rq, event))
-		start_action(api, rq, event);
+		api_reply_invalid(rq, "body: an object under \"action\" is required");
+	else if (!idem_execute_event(api, rq, event))
+		api_start_action(api, rq, event);
 }
 
 /* The connection of an action's request is closed. */
-static void action_gone(struct request *rq)
+static void api_on_action_close(struct request *rq)
 {
-	const struct asked *q = rq->user;
+	const struct request_ops *q = rq->user;
 
-	q->gone(rq);
+	q->on_close(rq);
 }
 
 /* The socket is writable again. Replies that are not streamed need no callback. */
-static void action_room(struct request *rq)
+static void api_on_action_writable(struct request *rq)
 {
-	const struct asked *q = rq->user;
+	const struct request_ops *q = rq->user;
 
-	if (q->room)
-		q->room(rq);
+	if (q->on_writable)
+		q->on_writable(rq);
 }
 
-enum access { OPEN, KEY };
+enum access { ACCESS_OPEN, ACCESS_KEY };
 
 static const struct route {
 	const char *method;
@@ -223,56 +223,69 @@ static const struct route {
 	enum access access;
 	size_t body_max; /* more than HTTP_BODY_MAX: streamed, and handle gets the head */
 	void (*handle)(struct api *api, struct request *rq, struct str name);
-	void (*gone)(struct request *rq); /* called if rq->user is set */
+	void (*on_close)(struct request *rq); /* called if rq->user is set */
 } routes[] = {
-	{"GET", "/alive", OPEN, 0, alive, NULL},
-	{"GET", "/server_info", OPEN, 0, server_info, NULL},
-	{"POST", "/execute_action", KEY, HTTP_BODY_MAX, execute_action, action_gone},
-	{"POST", "/upload_file", KEY, TRANSFER_BODY_MAX, files_upload, transfer_gone},
-	{"GET", "/download_files", KEY, 0, files_download, transfer_gone},
-	{"POST", "/list_files", KEY, TRANSFER_LIST_MAX, files_list, transfer_gone},
-	{"GET", "/v1/files", KEY, 0, files_get, transfer_gone},
-	{"PUT", "/v1/files", KEY, TRANSFER_BODY_MAX, files_put, transfer_gone},
-	{"DELETE", "/v1/files", KEY, 0, files_remove, transfer_gone},
-	{"GET", "/v1/files/tar", KEY, 0, files_get_tar, transfer_gone},
-	{"PUT", "/v1/files/tar", KEY, TRANSFER_BODY_MAX, files_put_tar, transfer_gone},
-	{"GET", "/v1/files/stat", KEY, 0, files_stat, transfer_gone},
-	{"POST", "/v1/files/mkdir", KEY, 0, files_mkdir, transfer_gone},
-	{"POST", "/v1/files/mv", KEY, 0, files_move, transfer_gone},
-	{"GET", "/v1/actions/*", KEY, 0, once_get, action_gone},
-	{"PUT", "/v1/actions/*", KEY, HTTP_BODY_MAX, once_put, action_gone},
-	{"DELETE", "/v1/actions/*", KEY, 0, once_ack, NULL},
-	{"GET", "/v1/actions/*/out", KEY, 0, once_out, action_gone},
-	{"POST", "/v1/actions/*/cancel", KEY, ONCE_CANCEL_MAX, once_cancel, action_gone},
-	{"GET", "/v1/events", KEY, 0, once_events, action_gone},
-	{"GET", "/v1/processes", KEY, 0, processes_list, NULL},
-	{"POST", "/v1/processes", KEY, HTTP_BODY_MAX, processes_start, action_gone},
-	{"GET", "/v1/processes/*", KEY, 0, processes_get, action_gone},
-	{"DELETE", "/v1/processes/*", KEY, 0, processes_delete, action_gone},
-	{"GET", "/v1/processes/*/stdout", KEY, 0, processes_read, action_gone},
-	{"GET", "/v1/processes/*/stderr", KEY, 0, processes_read, action_gone},
-	{"GET", "/v1/processes/*/pty", KEY, 0, processes_read, action_gone},
-	{"PUT", "/v1/processes/*/stdin", KEY, TRANSFER_BODY_MAX, processes_stdin,
-		action_gone},
-	{"GET", "/v1/processes/*/attach", KEY, 0, process_attach, NULL},
-	{"POST", "/v1/processes/*/signal", KEY, PROCESS_REQUEST_MAX, processes_signal,
-		NULL},
-	{"POST", "/v1/processes/*/resize", KEY, PROCESS_REQUEST_MAX, processes_resize,
-		NULL},
-	{"GET", "/v1/status", KEY, 0, status_get, NULL},
-	{"GET", "/v1/sessions", KEY, 0, sessions_list, NULL},
-	{"DELETE", "/v1/sessions/*", KEY, 0, sessions_end, sessions_end_gone},
-	{"GET", "/v1/sessions/*/output", KEY, 0, sessions_output, NULL},
-	{"GET", "/v1/glob", KEY, 0, search_glob, search_gone},
-	{"GET", "/v1/grep", KEY, 0, search_grep, search_gone},
-	{"GET", "/v1/stream", KEY, 0, streams_open, NULL},
-	{"GET", "/v1/watch", KEY, 0, files_watch, transfer_gone},
-	{"POST", "/v1/grep", KEY, SEARCH_REQUEST_MAX, search_grep, search_gone},
-	{"POST", "/mcp/sandbox", KEY, HTTP_BODY_MAX, sandbox_mcp_post, mcp_server_gone},
-	{"DELETE", "/mcp/sandbox", KEY, 0, sandbox_mcp_delete, NULL},
+	{"GET", "/alive", ACCESS_OPEN, 0, api_get_alive, NULL},
+	{"GET", "/server_info", ACCESS_OPEN, 0, api_get_server_info, NULL},
+	{"POST", "/execute_action", ACCESS_KEY, HTTP_BODY_MAX, api_execute_action,
+		api_on_action_close},
+	{"POST", "/upload_file", ACCESS_KEY, TRANSFER_BODY_MAX, files_upload,
+		transfer_on_close},
+	{"GET", "/download_files", ACCESS_KEY, 0, files_download, transfer_on_close},
+	{"POST", "/list_files", ACCESS_KEY, TRANSFER_LIST_MAX, files_list,
+		transfer_on_close},
+	{"GET", "/v1/files", ACCESS_KEY, 0, files_get, transfer_on_close},
+	{"PUT", "/v1/files", ACCESS_KEY, TRANSFER_BODY_MAX, files_put, transfer_on_close},
+	{"DELETE", "/v1/files", ACCESS_KEY, 0, files_remove, transfer_on_close},
+	{"GET", "/v1/files/tar", ACCESS_KEY, 0, files_get_tar, transfer_on_close},
+	{"PUT", "/v1/files/tar", ACCESS_KEY, TRANSFER_BODY_MAX, files_put_tar,
+		transfer_on_close},
+	{"GET", "/v1/files/stat", ACCESS_KEY, 0, files_stat, transfer_on_close},
+	{"POST", "/v1/files/mkdir", ACCESS_KEY, 0, files_mkdir, transfer_on_close},
+	{"POST", "/v1/files/mv", ACCESS_KEY, 0, files_move, transfer_on_close},
+	{"GET", "/v1/actions/*", ACCESS_KEY, 0, idem_get, api_on_action_close},
+	{"PUT", "/v1/actions/*", ACCESS_KEY, HTTP_BODY_MAX, idem_put,
+		api_on_action_close},
+	{"DELETE", "/v1/actions/*", ACCESS_KEY, 0, idem_ack, NULL},
+	{"GET", "/v1/actions/*/out", ACCESS_KEY, 0, idem_get_output, api_on_action_close},
+	{"POST", "/v1/actions/*/cancel", ACCESS_KEY, IDEM_CANCEL_MAX, idem_cancel,
+		api_on_action_close},
+	{"GET", "/v1/events", ACCESS_KEY, 0, idem_events, api_on_action_close},
+	{"GET", "/v1/processes", ACCESS_KEY, 0, processes_list, NULL},
+	{"POST", "/v1/processes", ACCESS_KEY, HTTP_BODY_MAX, processes_start,
+		api_on_action_close},
+	{"GET", "/v1/processes/*", ACCESS_KEY, 0, processes_get, api_on_action_close},
+	{"DELETE", "/v1/processes/*", ACCESS_KEY, 0, processes_delete,
+		api_on_action_close},
+	{"GET", "/v1/processes/*/stdout", ACCESS_KEY, 0, processes_read,
+		api_on_action_close},
+	{"GET", "/v1/processes/*/stderr", ACCESS_KEY, 0, processes_read,
+		api_on_action_close},
+	{"GET", "/v1/processes/*/pty", ACCESS_KEY, 0, processes_read,
+		api_on_action_close},
+	{"PUT", "/v1/processes/*/stdin", ACCESS_KEY, TRANSFER_BODY_MAX, processes_stdin,
+		api_on_action_close},
+	{"GET", "/v1/processes/*/attach", ACCESS_KEY, 0, process_attach, NULL},
+	{"POST", "/v1/processes/*/signal", ACCESS_KEY, PROCESS_REQUEST_MAX,
+		processes_signal, NULL},
+	{"POST", "/v1/processes/*/resize", ACCESS_KEY, PROCESS_REQUEST_MAX,
+		processes_resize, NULL},
+	{"GET", "/v1/status", ACCESS_KEY, 0, status_get, NULL},
+	{"GET", "/v1/sessions", ACCESS_KEY, 0, sessions_list, NULL},
+	{"DELETE", "/v1/sessions/*", ACCESS_KEY, 0, sessions_end, sessions_on_end_close},
+	{"GET", "/v1/sessions/*/output", ACCESS_KEY, 0, sessions_output, NULL},
+	{"GET", "/v1/glob", ACCESS_KEY, 0, search_handle_glob, search_on_close},
+	{"GET", "/v1/grep", ACCESS_KEY, 0, search_handle_grep, search_on_close},
+	{"GET", "/v1/stream", ACCESS_KEY, 0, streams_open, NULL},
+	{"GET", "/v1/watch", ACCESS_KEY, 0, files_watch, transfer_on_close},
+	{"POST", "/v1/grep", ACCESS_KEY, SEARCH_REQUEST_MAX, search_handle_grep,
+		search_on_close},
+	{"POST", "/mcp/sandbox", ACCESS_KEY, HTTP_BODY_MAX, sandbox_mcp_post,
+		mcp_server_on_disconnect},
+	{"DELETE", "/mcp/sandbox", ACCESS_KEY, 0, sandbox_mcp_delete, NULL},
 };
 
-static bool matches(const struct route *route, struct str path, struct str *name)
+static bool api_match_route(const struct route *route, struct str path, struct str *name)
 {
 	struct str rest = str_c(route->path);
 	struct str front = str_cut(&rest, '*');
@@ -285,76 +298,76 @@ static bool matches(const struct route *route, struct str path, struct str *name
 					: name->n == 0;
 }
 
-static const struct route *route_of_path(struct str path)
+static const struct route *api_find_path(struct str path)
 {
 	struct str name;
 
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (matches(&routes[i], path, &name))
+		if (api_match_route(&routes[i], path, &name))
 			return &routes[i];
 	return NULL;
 }
 
-static const struct route *route_of(const struct request *rq, struct str *name)
+static const struct route *api_find_route(const struct request *rq, struct str *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (matches(&routes[i], rq->path, name) &&
+		if (api_match_route(&routes[i], rq->path, name) &&
 			str_eq(rq->method, str_c(routes[i].method)))
 			return &routes[i];
 	return NULL;
 }
 
 /* Compares digests in constant time, which hides how much of the key is right. */
-bool api_knows_key(const struct api *api, struct str key)
+bool api_check_key(const struct api *api, struct str key)
 {
 	const struct config *c = api->box->config;
 	uint8_t digest[SHA256_LEN];
 
-	sha256_of(key, digest);
+	sha256_compute(key, digest);
 	return !c->has_key || hash_equal(digest, c->key, sizeof(digest));
 }
 
-static bool shows_key(const struct api *api, const struct request *rq)
+static bool api_has_valid_key(const struct api *api, const struct request *rq)
 {
 	struct str key;
 
 	return !api->box->config->has_key || request_is_authorized(rq) ||
-		(session_key_find(rq, &key) == 0 && api_knows_key(api, key));
+		(session_key_find(rq, &key) == 0 && api_check_key(api, key));
 }
 
-static bool is_path(const struct api *api, struct str path)
+static bool api_is_known_path(const struct api *api, struct str path)
 {
-	return route_of_path(path) || plugs_route(api->box->plugs, STR(""), path);
+	return api_find_path(path) || plugin_find_route(api->box->plugs, STR(""), path);
 }
 
 /* Adds Allow with all methods of the path. */
-static void add_allow(const struct api *api, struct request *rq)
+static void api_add_allow(const struct api *api, struct request *rq)
 {
 	struct buf methods = BUF_INIT(128);
 	struct str name;
 
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (matches(&routes[i], rq->path, &name))
+		if (api_match_route(&routes[i], rq->path, &name))
 			buf_fmt(&methods, "%s%s", methods.n ? ", " : "",
 				routes[i].method);
-	plugs_methods(api->box->plugs, rq->path, &methods);
+	plugin_put_methods(api->box->plugs, rq->path, &methods);
 	request_add_field(rq, STR("allow"), buf_view(&methods));
 	buf_free(&methods);
 }
 
-static void no_route(const struct api *api, struct request *rq)
+static void api_reply_no_route(const struct api *api, struct request *rq)
 {
-	bool other = is_path(api, rq->path);
+	bool other = api_is_known_path(api, rq->path);
 	struct str trimmed = rq->path;
 
 	if (other) {
-		add_allow(api, rq);
+		api_add_allow(api, rq);
 		request_fail(rq, 405, STR("Method Not Allowed"));
 		return;
 	}
 	while (trimmed.n > 1 && trimmed.p[trimmed.n - 1] == '/')
 		trimmed.n--;
-	if (trimmed.n < rq->path.n && is_path(api, trimmed)) {
+	if (trimmed.n < rq->path.n && api_is_known_path(api, trimmed)) {
 		request_add_field(rq, STR("location"), trimmed);
 		request_reply(rq, 307, NULL);
 		return;
@@ -363,14 +376,14 @@ static void no_route(const struct api *api, struct request *rq)
 }
 
 /* Fencing: a request with a lower lease than the highest seen is refused. */
-static bool lease_holds(struct api *api, struct request *rq)
+static bool api_check_lease(struct api *api, struct request *rq)
 {
 	struct str lease;
 	bool holds;
 
 	if (request_header(rq, STR("x-lease"), &lease) != 0)
 		return true;
-	holds = once_show_lease(api->once, rq, lease);
+	holds = idem_check_lease(api->idem, rq, lease);
 	if (holds)
 		streams_fence(api);
 	return holds;
@@ -380,7 +393,7 @@ static bool lease_holds(struct api *api, struct request *rq)
  * Without a session key, requests from web pages of other origins are refused. False: the
  * request is answered.
  */
-static bool is_welcome(const struct api *api, struct request *rq)
+static bool api_check_origin(const struct api *api, struct request *rq)
 {
 	bool mcp = str_starts(rq->path, STR("/mcp")) || str_eq(rq->path, STR("/sse"));
 	const struct origin_names names = {
@@ -405,30 +418,30 @@ static bool is_welcome(const struct api *api, struct request *rq)
 }
 
 /* The key is checked first: without it, no reply reveals which paths exist. */
-static void on_head(void *arg, struct request *rq)
+static void api_on_head(void *arg, struct request *rq)
 {
 	struct api *api = arg;
-	const struct route *known = route_of_path(rq->path);
+	const struct route *known = api_find_path(rq->path);
 	const struct route *route;
 	struct str name;
 
-	if (!is_welcome(api, rq))
+	if (!api_check_origin(api, rq))
 		return;
-	if (!known || known->access == KEY) {
-		if (!shows_key(api, rq)) {
+	if (!known || known->access == ACCESS_KEY) {
+		if (!api_has_valid_key(api, rq)) {
 			request_deny(rq, &api->penalty, 403, STR("Invalid API Key"));
 			return;
 		}
 		request_trust(rq);
-		if (!lease_holds(api, rq))
+		if (!api_check_lease(api, rq))
 			return;
 	}
-	route = route_of(rq, &name);
+	route = api_find_route(rq, &name);
 	if (!route) {
-		if (plugs_route(api->box->plugs, rq->method, rq->path))
+		if (plugin_find_route(api->box->plugs, rq->method, rq->path))
 			rq->body_max = HTTP_BODY_MAX;
 		else
-			no_route(api, rq);
+			api_reply_no_route(api, rq);
 		return;
 	}
 	rq->body_max = route->body_max;
@@ -437,7 +450,7 @@ static void on_head(void *arg, struct request *rq)
 }
 
 /* Any body is accepted if the memory of the sandbox is unknown or unlimited. */
-static bool on_has_memory(void *arg, uint64_t n)
+static bool api_has_memory(void *arg, uint64_t n)
 {
 	const struct api *api = arg;
 	uint64_t available;
@@ -447,78 +460,78 @@ static bool on_has_memory(void *arg, uint64_t n)
 }
 
 /* For requests whose body is streamed. NULL: it belongs to a transfer. */
-static const struct asked *asked_of(const struct request *rq)
+static const struct request_ops *api_find_request_ops(const struct request *rq)
 {
 	struct str name;
-	const struct route *route = route_of(rq, &name);
+	const struct route *route = api_find_route(rq, &name);
 
-	return route && route->gone == action_gone ? rq->user : NULL;
+	return route && route->on_close == api_on_action_close ? rq->user : NULL;
 }
 
-static size_t on_body(void *arg, struct request *rq, struct str piece)
+static size_t api_on_body(void *arg, struct request *rq, struct str piece)
 {
-	const struct asked *q = asked_of(rq);
+	const struct request_ops *q = api_find_request_ops(rq);
 
 	(void)arg;
-	return q ? q->body(rq, piece) : transfer_body(rq, piece);
+	return q ? q->on_body(rq, piece) : transfer_on_body(rq, piece);
 }
 
-static ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
+static ssize_t api_on_splice_in(void *arg, struct request *rq, int fd, size_t n)
 {
-	const struct asked *q = asked_of(rq);
+	const struct request_ops *q = api_find_request_ops(rq);
 
 	(void)arg;
-	return q ? q->move(rq, fd, n) : transfer_move(rq, fd, n);
+	return q ? q->on_splice_in(rq, fd, n) : transfer_on_splice_in(rq, fd, n);
 }
 
-static ssize_t on_hand(void *arg, struct request *rq, int fd, size_t n)
+static ssize_t api_on_splice_out(void *arg, struct request *rq, int fd, size_t n)
 {
 	(void)arg;
-	return transfer_hand(rq, fd, n);
+	return transfer_on_splice_out(rq, fd, n);
 }
 
-static void on_ready(void *arg, struct request *rq)
+static void api_on_ready(void *arg, struct request *rq)
 {
 	const struct route *route;
 	struct api *api = arg;
 	struct str name;
 
 	if (rq->body_streams) {
-		const struct asked *q = asked_of(rq);
+		const struct request_ops *q = api_find_request_ops(rq);
 
 		if (q)
-			q->ready(rq);
+			q->on_ready(rq);
 		else
-			transfer_ready(rq);
+			transfer_on_ready(rq);
 		return;
 	}
-	route = route_of(rq, &name);
+	route = api_find_route(rq, &name);
 	if (route)
 		route->handle(api, rq, name);
 	else
-		plugs_handle(api->box->plugs, rq);
+		plugin_handle_request(api->box->plugs, rq);
 }
 
-static void on_room(void *arg, struct request *rq)
+static void api_on_writable(void *arg, struct request *rq)
 {
-	const struct plug_route *more;
+	const struct plugin_endpoint *more;
 	const struct route *route;
 	struct api *api = arg;
 	struct str name;
 
-	route = route_of(rq, &name);
-	if (route && route->gone == transfer_gone)
-		transfer_room(rq);
-	else if (route && route->gone == action_gone && rq->user)
-		action_room(rq);
+	route = api_find_route(rq, &name);
+	if (route && route->on_close == transfer_on_close)
+		transfer_on_writable(rq);
+	else if (route && route->on_close == api_on_action_close && rq->user)
+		api_on_action_writable(rq);
 	if (route)
 		return;
-	more = plugs_route(api->box->plugs, rq->method, rq->path);
-	if (more->room)
-		more->room(rq);
+	more = plugin_find_route(api->box->plugs, rq->method, rq->path);
+	if (more->on_writable)
+		more->on_writable(rq);
 }
 
-static void on_gone(void *arg, struct request *rq)
+static void api_on_close(void *arg, struct request *rq)
 {
 	const struct route *route;
 	struct api *api = arg;
@@ -526,14 +539,15 @@ static void on_gone(void *arg, struct request *rq)
 
 	if (!rq->user)
 		return;
-	route = route_of(rq, &name);
+	route = api_find_route(rq, &name);
 	if (route)
-		route->gone(rq);
+		route->on_close(rq);
 	else
-		plugs_route(api->box->plugs, rq->method, rq->path)->gone(rq);
+		plugin_find_route(api->box->plugs, rq->method, rq->path)
+			->on_disconnect(rq);
 }
 
-static void on_drained(void *arg)
+static void api_on_drained(void *arg)
 {
 	struct api *api = arg;
 
@@ -541,13 +555,13 @@ static void on_drained(void *arg)
 }
 
 const struct server_ops api_ops = {
-	.head = on_head,
-	.has_memory = on_has_memory,
-	.body = on_body,
-	.move = on_move,
-	.hand = on_hand,
-	.ready = on_ready,
-	.room = on_room,
-	.gone = on_gone,
-	.drained = on_drained,
+	.head = api_on_head,
+	.has_memory = api_has_memory,
+	.body = api_on_body,
+	.recv_direct = api_on_splice_in,
+	.send_direct = api_on_splice_out,
+	.ready = api_on_ready,
+	.writable = api_on_writable,
+	.aborted = api_on_close,
+	.drained = api_on_drained,
 };

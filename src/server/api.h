@@ -14,18 +14,19 @@
 
 struct attachments;
 struct entrypoint;
-struct once;
+struct idem;
 struct processes;
 struct streams;
 
 /* The first member of what rq->user points to on routes of actions and processes. */
-struct asked {
-	void (*gone)(struct request *rq); /* the peer has closed the connection */
-	void (*room)(struct request *rq); /* see server_ops; NULL: nothing streams */
+struct request_ops {
+	void (*on_close)(struct request *rq); /* the peer has closed the connection */
+	void (*on_writable)(
+		struct request *rq); /* see server_ops; NULL: nothing streams */
 	/* For bodies that are streamed; see server_ops. */
-	size_t (*body)(struct request *rq, struct str piece);
-	ssize_t (*move)(struct request *rq, int fd, size_t n);
-	void (*ready)(struct request *rq);
+	size_t (*on_body)(struct request *rq, struct str piece);
+	ssize_t (*on_splice_in)(struct request *rq, int fd, size_t n);
+	void (*on_ready)(struct request *rq);
 };
 
 /* The member "resources" of /server_info, cached: it costs a dozen system calls. */
@@ -37,7 +38,7 @@ struct info_cache {
 
 struct api {
 	struct box *box;
-	struct once *once; /* actions with an id */
+	struct idem *idem; /* actions with an id */
 	struct processes *processes;
 	struct attachments *attachments;
 	const struct entrypoint *entrypoint;
@@ -54,17 +55,17 @@ struct api {
 extern const struct server_ops api_ops;
 
 /* Whether key is the session key, or there is none. Takes constant time. */
-bool api_knows_key(const struct api *api, struct str key);
+bool api_check_key(const struct api *api, struct str key);
 /*
  * Adds the fields of a reply with the bytes [from, next) of an output. The request asked
  * for bytes from offset asked on. If from is greater, [asked, from) is lost: X-Gap.
  */
 void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next);
-/* Answers with {"detail", "errors"} as the contract has it; 503 as api_no_memory. */
+/* Answers with {"detail", "errors"} as the contract has it; 503 as api_reply_nomem. */
 void api_refuse(struct request *rq, unsigned status, const char *errors);
 /* As api_refuse, with status 422. */
-void api_invalid(struct request *rq, const char *errors);
+void api_reply_invalid(struct request *rq, const char *errors);
 /* Answers 503: out of memory. */
-void api_no_memory(struct request *rq);
+void api_reply_nomem(struct request *rq);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "fs/load.h"
 #include "limits.h"
-#include "server/kept.h"
+#include "server/restored.h"
 
 #include <fcntl.h>
 
@@ -17,17 +17,17 @@ int credentials_text(const char *option, const char *path, struct buf *text)
 	/*
 	 * Allocates everything at once: growing the buffer would leave copies of the key.
 	 */
-	if (!r && !buf_room(text, (size_t)st.st_size + 1))
+	if (!r && !buf_reserve(text, (size_t)st.st_size + 1))
 		r = text->err;
 	if (!r && text->secret && st.st_mode & S_IRWXO)
 		log_warn("%s %s: other users have access to it (mode %03o)", option, path,
 			(unsigned)st.st_mode & 0777u);
 	if (!r)
-		r = load_part(fd, 0, (size_t)st.st_size, text);
+		r = load_read_part(fd, 0, (size_t)st.st_size, text);
 	fd_close(&fd);
 	if (r)
 		log_error("%s %s: %s", option, path,
-			r == ERR_TYPE ? load_kind(AT_FDCWD, path) : err_text(r));
+			r == ERR_TYPE ? load_describe_kind(AT_FDCWD, path) : err_text(r));
 	return r;
 }
 
@@ -64,27 +64,28 @@ int credentials_trust(
 	return r;
 }
 
-static int make_secret(struct store *store, uint8_t secret[TLS_SECRET])
+static int credentials_make_secret(struct store *store, uint8_t secret[TLS_SECRET])
 {
-	int fd = fd_memory("od-tls", 0);
+	int fd = fd_create_memory("od-tls", 0);
 	int r = fd < 0 ? fd : random_bytes(secret, TLS_SECRET);
 
 	if (!r)
 		r = fd_write_all(fd, secret, TLS_SECRET);
 	if (!r)
-		r = store_put(store, KEPT_TLS, fd, 0);
+		r = store_put(store, RESTORED_TLS, fd, 0);
 	fd_close(&fd);
 	return r;
 }
 
-static int make_own(struct store *store, int kept, struct tls_credentials **out)
+static int credentials_make_self(
+	struct store *store, int kept, struct tls_credentials **out)
 {
 	uint8_t secret[TLS_SECRET], pin[SHA256_LEN];
 	char hex[SHA256_HEX + 1];
 	int r = 0;
 
 	if (kept < 0 || fd_read_all_at(kept, 0, secret, sizeof(secret)))
-		r = make_secret(store, secret);
+		r = credentials_make_secret(store, secret);
 	if (!r)
 		r = tls_credentials_self(secret, out, pin);
 	explicit_bzero(secret, sizeof(secret));
@@ -106,7 +107,7 @@ int credentials_load(const struct config *c, struct store *store, int secret,
 
 	*out = NULL;
 	if (c->tls_self)
-		r = make_own(store, secret, out);
+		r = credentials_make_self(store, secret, out);
 	else if (c->tls_cert)
 		r = credentials_pair(
 			options, (const char *[]){c->tls_cert, c->tls_key}, out);

@@ -41,13 +41,13 @@ struct dial {
 	struct stream *stream;
 	uint64_t pause; /* upper limit of the last pause; 0: reset */
 	unsigned attempts;
-	uint64_t since;          /* when the attempt began */
-	char told[DIAL_WHY_MAX]; /* reason of the last log message */
+	uint64_t since;            /* when the attempt began */
+	char logged[DIAL_WHY_MAX]; /* reason of the last log message */
 };
 
-static timer_fn again;
+static timer_fn dial_on_timer;
 
-static void enter(struct dial *d, enum dial_state to)
+static void dial_set_state(struct dial *d, enum dial_state to)
 {
 	static const bool legal[DIAL_STATES][DIAL_STATES] = {
 		[DIAL_OFF] = {[DIAL_PAUSE] = true},
@@ -68,7 +68,7 @@ static void enter(struct dial *d, enum dial_state to)
  * A random pause from 0 to a limit that doubles. Many sandboxes that lose the same
  * backend do not reconnect at the same moment.
  */
-static uint64_t pause_ms(struct dial *d)
+static uint64_t dial_compute_pause(struct dial *d)
 {
 	uint32_t any;
 
@@ -77,22 +77,22 @@ static uint64_t pause_ms(struct dial *d)
 }
 
 /* A repeated error is logged once. */
-static void wait_for_next(struct dial *d, const char *why)
+static void dial_schedule_retry(struct dial *d, const char *why)
 {
 	char words[DIAL_WHY_MAX];
 
 	snprintf(words, sizeof(words), "%s", why);
-	if (strcmp(d->told, words) != 0)
+	if (strcmp(d->logged, words) != 0)
 		log_warn("no connection to the backend: %s", words);
-	snprintf(d->told, sizeof(d->told), "%s", words);
-	enter(d, DIAL_PAUSE);
-	if (timer_set(d->loop, &d->timer, pause_ms(d), again))
+	snprintf(d->logged, sizeof(d->logged), "%s", words);
+	dial_set_state(d, DIAL_PAUSE);
+	if (timer_set(d->loop, &d->timer, dial_compute_pause(d), dial_on_timer))
 		log_error("out of memory: the backend is not dialled any more");
 }
 
 /* --- The connection ------------------------------------------------------------- */
 
-static void lost(void *arg, unsigned code, const char *why)
+static void dial_on_stream_end(void *arg, unsigned code, const char *why)
 {
 	struct dial *d = arg;
 
@@ -102,16 +102,16 @@ static void lost(void *arg, unsigned code, const char *why)
 	/* If a connection ends early or was never opened, the pauses grow. */
 	if (loop_now(d->loop) - d->since >= WS_OPEN_MS + DIAL_STEADY_MS) {
 		d->pause = 0;
-		d->told[0] = '\0';
+		d->logged[0] = '\0';
 	}
-	if (code == STREAM_TAKEN)
+	if (code == STREAM_NAME_CONFLICT)
 		why = "another sandbox has this name there, see --connect-id";
 	else if (code == STREAM_FENCED)
 		why = "it is another one's now";
-	wait_for_next(d, why);
+	dial_schedule_retry(d, why);
 }
 
-static int make_transport(struct dial *d, int fd, struct transport *t)
+static int dial_make_transport(struct dial *d, int fd, struct transport *t)
 {
 	int r;
 
@@ -126,9 +126,9 @@ static int make_transport(struct dial *d, int fd, struct transport *t)
 }
 
 /* Continues with a socket that is connected or connecting. fd may be an error. */
-static void begin(struct dial *d, int fd)
+static void dial_begin_stream(struct dial *d, int fd)
 {
-	const struct ws_hand_ask ask = {
+	const struct ws_hand_params ask = {
 		.host = d->unix_path ? STR("localhost") : buf_view(&d->host),
 		.target = d->unix_path ? STR("/connect") : d->url.target,
 		.fields = buf_view(&d->fields),
@@ -136,16 +136,16 @@ static void begin(struct dial *d, int fd)
 	struct transport t;
 	struct ws_conf conf;
 	struct ws_conn *ws;
-	int r = fd < 0 ? fd : make_transport(d, fd, &t);
+	int r = fd < 0 ? fd : dial_make_transport(d, fd, &t);
 
 	if (r) {
-		wait_for_next(d, err_text(r));
+		dial_schedule_retry(d, err_text(r));
 		return;
 	}
-	d->stream = stream_new(d->api->streams, lost, d);
+	d->stream = stream_new(d->api->streams, dial_on_stream_end, d);
 	if (!d->stream) {
 		transport_close(&t);
-		wait_for_next(d, "out of memory");
+		dial_schedule_retry(d, "out of memory");
 		return;
 	}
 	conf = stream_conf(d->stream);
@@ -153,18 +153,18 @@ static void begin(struct dial *d, int fd)
 	if (r) {
 		stream_del(d->stream);
 		d->stream = NULL;
-		wait_for_next(d, err_text(r));
+		dial_schedule_retry(d, err_text(r));
 		return;
 	}
 	stream_begin(d->stream, ws);
 	d->since = loop_now(d->loop);
-	enter(d, DIAL_OPEN);
+	dial_set_state(d, DIAL_OPEN);
 }
 
 /* --- The name ------------------------------------------------------------------- */
 
 /* Work of the job: writes the addresses, one per line. */
-static int find_addresses(void *arg, int in, int out)
+static int dial_resolve_name(void *arg, int in, int out)
 {
 	const struct dial *d = arg;
 	struct dns_addresses found;
@@ -175,7 +175,7 @@ static int find_addresses(void *arg, int in, int out)
 	for (size_t i = 0; !r && i < found.n; i++) {
 		size_t n;
 
-		dns_text(&found.at[i], line);
+		dns_format_address(&found.at[i], line);
 		n = strlen(line);
 		line[n] = '\n';
 		r = fd_write_all(out, line, n + 1);
@@ -184,7 +184,7 @@ static int find_addresses(void *arg, int in, int out)
 }
 
 /* Each attempt uses the next address. */
-static void resolved(struct job *j)
+static void dial_on_resolved(struct job *j)
 {
 	struct dial *d = container_of(j, struct dial, job);
 	struct str text = buf_view(&j->out), line = {0};
@@ -198,18 +198,18 @@ static void resolved(struct job *j)
 		memcpy(address, line.p, line.n);
 	job_free(j);
 	if (address[0])
-		begin(d, fd_connect_tcp(address, d->url.port));
+		dial_begin_stream(d, fd_connect_tcp(address, d->url.port));
 	else
-		wait_for_next(d, "its name is not known here");
+		dial_schedule_retry(d, "its name is not known here");
 }
 
-static void again(struct timer *t)
+static void dial_on_timer(struct timer *t)
 {
-	static const struct job_ops ops = {.done = resolved};
+	static const struct job_ops ops = {.done = dial_on_resolved};
 	struct dial *d = container_of(t, struct dial, timer);
 	const struct job_conf conf = {
 		.ops = &ops,
-		.work = find_addresses,
+		.work = dial_resolve_name,
 		.arg = d,
 		.ms = DIAL_RESOLVE_MS,
 		.out_max = DIAL_ADDRESSES_MAX,
@@ -218,19 +218,19 @@ static void again(struct timer *t)
 
 	d->attempts++;
 	if (d->unix_path) {
-		begin(d, fd_connect_unix(d->unix_path));
+		dial_begin_stream(d, fd_connect_unix(d->unix_path));
 		return;
 	}
-	enter(d, DIAL_RESOLVE);
+	dial_set_state(d, DIAL_RESOLVE);
 	r = job_start(&d->job, d->loop, &conf);
 	if (r)
-		wait_for_next(d, err_text(r));
+		dial_schedule_retry(d, err_text(r));
 }
 
 /* --- From the command line ------------------------------------------------------ */
 
 /* Borrows text. */
-static int read_url(struct dial *d, const char *text)
+static int dial_read_url(struct dial *d, const char *text)
 {
 	struct str s = str_c(text);
 
@@ -248,7 +248,7 @@ static int read_url(struct dial *d, const char *text)
 	return d->host.err;
 }
 
-static int read_token(struct dial *d, const char *path)
+static int dial_read_token(struct dial *d, const char *path)
 {
 	struct buf text = BUF_SECRET(DIAL_TOKEN_MAX);
 	struct str token;
@@ -272,7 +272,7 @@ static int read_token(struct dial *d, const char *path)
 	return r;
 }
 
-static int make_trust(struct dial *d, const struct config *c)
+static int dial_make_trust(struct dial *d, const struct config *c)
 {
 	static const char *const options[] = {"--connect-cert", "--connect-key"};
 	int r = credentials_trust("--connect-ca", c->connect_ca,
@@ -302,15 +302,15 @@ int dial_new(struct api *api, struct dial **out)
 	d->loop = api->box->loop;
 	buf_init(&d->host, DIAL_URL_MAX);
 	d->fields = (struct buf)BUF_SECRET(DIAL_TOKEN_MAX + 64);
-	r = read_url(d, c->connect);
+	r = dial_read_url(d, c->connect);
 	if (r == ERR_SYNTAX || r == ERR_LIMIT)
 		log_error("--connect %s: it must be ws://HOST..., wss://HOST... or "
 			  "unix:/PATH",
 			c->connect);
 	if (!r && c->connect_token)
-		r = read_token(d, c->connect_token);
+		r = dial_read_token(d, c->connect_token);
 	if (!r && d->url.secure)
-		r = make_trust(d, c);
+		r = dial_make_trust(d, c);
 	if (r)
 		dial_del(d);
 	else
@@ -322,15 +322,15 @@ void dial_start(struct dial *d)
 {
 	if (!d || d->state != DIAL_OFF)
 		return;
-	enter(d, DIAL_PAUSE);
-	again(&d->timer);
+	dial_set_state(d, DIAL_PAUSE);
+	dial_on_timer(&d->timer);
 }
 
 void dial_stop(struct dial *d)
 {
 	if (!d || d->state == DIAL_OFF)
 		return;
-	enter(d, DIAL_OFF);
+	dial_set_state(d, DIAL_OFF);
 	timer_cancel(d->loop, &d->timer);
 	job_free(&d->job);
 }

@@ -18,7 +18,7 @@
 static const char default_path[] =
 	"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-static const char *path_of(const char *const *env)
+static const char *entrypoint_find_path(const char *const *env)
 {
 	const char *path = env_find(env, STR("PATH"));
 
@@ -26,14 +26,14 @@ static const char *path_of(const char *const *env)
 }
 
 /* Puts the state into the fd store. A record there needs a descriptor: /dev/null. */
-static void keep(const struct entrypoint *e)
+static void entrypoint_store_state(const struct entrypoint *e)
 {
-	char name[STORE_NAME] = ENTRYPOINT_KEPT;
+	char name[STORE_NAME] = ENTRYPOINT_RECORD;
 	int fd = fd_open("/dev/null", O_RDONLY, 0);
 	int r = fd;
 
 	if (e->state != ENTRYPOINT_RUNNING)
-		snprintf(name, sizeof(name), ENTRYPOINT_KEPT "%d", e->status);
+		snprintf(name, sizeof(name), ENTRYPOINT_RECORD "%d", e->status);
 	if (fd >= 0)
 		r = store_put(e->box->store, name, fd, e->pid);
 	if (r < 0)
@@ -41,7 +41,7 @@ static void keep(const struct entrypoint *e)
 	fd_close(&fd);
 }
 
-static void tell(const struct entrypoint *e)
+static void entrypoint_log_end(const struct entrypoint *e)
 {
 	if (e->state == ENTRYPOINT_FAILED)
 		log_warn("the entrypoint cannot be started: %s: %s", e->step,
@@ -55,43 +55,43 @@ static void tell(const struct entrypoint *e)
 		log_info("the entrypoint has ended");
 }
 
-static void enter(struct entrypoint *e, enum entrypoint_state to)
+static void entrypoint_set_state(struct entrypoint *e, enum entrypoint_state to)
 {
 	void (*ended)(void *arg) = e->ended;
 
 	assert(to > e->state && e->state <= ENTRYPOINT_RUNNING);
 	e->state = to;
-	keep(e);
+	entrypoint_store_state(e);
 	if (to == ENTRYPOINT_RUNNING)
 		return;
-	tell(e);
+	entrypoint_log_end(e);
 	e->ended = NULL;
 	if (ended)
 		ended(e->arg);
 }
 
-static void fail(struct entrypoint *e, const char *step, int err)
+static void entrypoint_fail(struct entrypoint *e, const char *step, int err)
 {
 	e->step = step;
 	e->err = err;
 	/* The exit codes of a shell: 127 not found, 126 not executable. */
 	e->status = (err == -ENOENT ? 127 : 126) << 8;
-	enter(e, ENTRYPOINT_FAILED);
+	entrypoint_set_state(e, ENTRYPOINT_FAILED);
 }
 
-static void child_ended(struct child *c, int status)
+static void entrypoint_on_exit(struct child *c, int status)
 {
 	struct entrypoint *e = container_of(c, struct entrypoint, child);
-	int r = spawn_outcome(&e->report);
+	int r = spawn_read_outcome(&e->report);
 
 	e->status = status;
 	if (r < 0 && r != -EINTR)
-		fail(e, e->report.step, r);
+		entrypoint_fail(e, e->report.step, r);
 	else
-		enter(e, ENTRYPOINT_ENDED);
+		entrypoint_set_state(e, ENTRYPOINT_ENDED);
 }
 
-static void start(struct entrypoint *e)
+static void entrypoint_spawn(struct entrypoint *e)
 {
 	const struct shell_setup *setup = e->box->shell_setup;
 	const char *const *words = e->box->config->entrypoint_words;
@@ -105,30 +105,30 @@ static void start(struct entrypoint *e)
 		.fds = {-1, STDOUT_FILENO, STDERR_FILENO},
 		.user = setup->user,
 	};
-	int r = which_find(words[0], path_of(setup->env), path);
+	int r = which_find(words[0], entrypoint_find_path(setup->env), path);
 
 	if (r < 0) {
-		fail(e, words[0], r);
+		entrypoint_fail(e, words[0], r);
 		return;
 	}
 	r = spawn(&s, &e->pid, &e->report);
 	if (r < 0) {
-		fail(e, e->report.step, r);
+		entrypoint_fail(e, e->report.step, r);
 		return;
 	}
 	log_info("the entrypoint %s is process %d", path, (int)e->pid);
-	children_watch(&e->child, e->pid, child_ended);
-	enter(e, ENTRYPOINT_RUNNING);
+	children_watch(&e->child, e->pid, entrypoint_on_exit);
+	entrypoint_set_state(e, ENTRYPOINT_RUNNING);
 }
 
-void entrypoint_kept(struct entrypoint *e, const struct store_record *r)
+void entrypoint_restore(struct entrypoint *e, const struct store_record *r)
 {
 	struct str name = str_c(r->name);
 	uint64_t status;
 
-	if (!str_starts(name, STR(ENTRYPOINT_KEPT)) || e->state == ENTRYPOINT_ENDED)
+	if (!str_starts(name, STR(ENTRYPOINT_RECORD)) || e->state == ENTRYPOINT_ENDED)
 		return;
-	name = str_skip(name, strlen(ENTRYPOINT_KEPT));
+	name = str_skip(name, strlen(ENTRYPOINT_RECORD));
 	e->pid = r->pid;
 	e->status = r->status;
 	e->state = r->exited ? ENTRYPOINT_ENDED : ENTRYPOINT_RUNNING;
@@ -148,15 +148,15 @@ void entrypoint_start(struct entrypoint *e, void (*ended)(void *arg), void *arg)
 	e->ended = ended;
 	e->arg = arg;
 	if (e->state == ENTRYPOINT_IDLE)
-		start(e);
+		entrypoint_spawn(e);
 }
 
-void entrypoint_exited(struct entrypoint *e, pid_t pid, int status)
+void entrypoint_handle_exit(struct entrypoint *e, pid_t pid, int status)
 {
 	if (e->state != ENTRYPOINT_RUNNING || pid != e->pid)
 		return;
 	e->status = status;
-	enter(e, ENTRYPOINT_ENDED);
+	entrypoint_set_state(e, ENTRYPOINT_ENDED);
 }
 
 void entrypoint_write_info(const struct entrypoint *e, struct jw *w)

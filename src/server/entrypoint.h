@@ -16,7 +16,7 @@
  * Prefix of its entries in the fd store. The exit status follows it when the program has
  * ended.
  */
-#define ENTRYPOINT_KEPT "entrypoint:"
+#define ENTRYPOINT_RECORD "entrypoint:"
 
 enum entrypoint_state {
 	ENTRYPOINT_IDLE, /* not started, or not wanted */
@@ -39,7 +39,7 @@ struct entrypoint {
 };
 
 /* Restores the state from a record of an earlier process. Other records are ignored. */
-void entrypoint_kept(struct entrypoint *e, const struct store_record *r);
+void entrypoint_restore(struct entrypoint *e, const struct store_record *r);
 
 /*
  * Starts the program, unless it runs or has run. Calls ended (may be NULL) once, when the
@@ -48,7 +48,7 @@ void entrypoint_kept(struct entrypoint *e, const struct store_record *r);
 void entrypoint_start(struct entrypoint *e, void (*ended)(void *arg), void *arg);
 
 /* Init has reaped pid, a process that an earlier server process started. */
-void entrypoint_exited(struct entrypoint *e, pid_t pid, int status);
+void entrypoint_handle_exit(struct entrypoint *e, pid_t pid, int status);
 
 /* Writes the member "entrypoint" of /server_info, if --entrypoint is set. */
 void entrypoint_write_info(const struct entrypoint *e, struct jw *w);

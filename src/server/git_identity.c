@@ -17,8 +17,8 @@ enum {
 	EXIT_NO_KEY = 1, /* of "git config --get": the value is not set */
 };
 
-static int identity_git(const char *path, const char *const *env, const char *action,
-	const char *key, const char *value)
+static int git_identity_run_git(const char *path, const char *const *env,
+	const char *action, const char *key, const char *value)
 {
 	const char *const argv[] = {"git", "config", action, key, value, NULL};
 	const struct capture c = {
@@ -31,15 +31,15 @@ static int identity_git(const char *path, const char *const *env, const char *ac
 	return r ? r : code;
 }
 
-static int identity_set(const char *path, const char *const *env, const char *key,
-	const char *value, int out)
+static int git_identity_set_value(const char *path, const char *const *env,
+	const char *key, const char *value, int out)
 {
 	char words[WORDS_MAX];
 	int r, n;
 
-	if (!value || identity_git(path, env, "--get", key, NULL) != EXIT_NO_KEY)
+	if (!value || git_identity_run_git(path, env, "--get", key, NULL) != EXIT_NO_KEY)
 		return 0;
-	r = identity_git(path, env, "--global", key, value);
+	r = git_identity_run_git(path, env, "--global", key, value);
 	if (!r)
 		return 0;
 	n = snprintf(words, sizeof(words), "git config --global %s: %s\n", key,
@@ -47,7 +47,7 @@ static int identity_set(const char *path, const char *const *env, const char *ke
 	return fd_write_all(out, words, (size_t)n);
 }
 
-static int identity_work(void *arg, int in, int out)
+static int git_identity_work(void *arg, int in, int out)
 {
 	const struct git_identity *g = arg;
 	const struct config *c = g->box->config;
@@ -59,17 +59,20 @@ static int identity_work(void *arg, int in, int out)
 	if (which_find("git", env_find(env, STR("PATH")), path) < 0)
 		return 0;
 	/* The working directory may be a repository with an identity of its own. */
-	r = chdir("/") < 0 ? -1 : identity_set(path, env, "user.name", c->git_name, out);
-	return r ? r : identity_set(path, env, "user.email", c->git_email, out);
+	r = chdir("/") < 0
+		? -1
+		: git_identity_set_value(path, env, "user.name", c->git_name, out);
+	return r ? r : git_identity_set_value(path, env, "user.email", c->git_email, out);
 }
 
-static void identity_done(struct job *j)
+static void git_identity_on_done(struct job *j)
 {
 	struct git_identity *g = container_of(j, struct git_identity, job);
 	struct str rest = buf_view(&j->out);
 
 	if (j->outcome != JOB_DONE)
-		log_warn("the identity for git was not set: %s", job_words(j->outcome));
+		log_warn("the identity for git was not set: %s",
+			job_outcome_text(j->outcome));
 	while (rest.n) {
 		struct str line = str_cut(&rest, '\n');
 
@@ -82,11 +85,11 @@ static void identity_done(struct job *j)
 void git_identity_set(
 	struct git_identity *g, const struct box *box, void (*done)(void *arg), void *arg)
 {
-	static const struct job_ops ops = {.done = identity_done};
+	static const struct job_ops ops = {.done = git_identity_on_done};
 	const struct job_conf conf = {
 		.ops = &ops,
 		.user = box->user,
-		.work = identity_work,
+		.work = git_identity_work,
 		.arg = g,
 		.ms = SET_MS,
 		.out_max = 2 * WORDS_MAX,
@@ -96,6 +99,6 @@ void git_identity_set(
 	g->box = box;
 	g->done = done;
 	g->arg = arg;
-	if (!wanted || box->again || job_start(&g->job, box->loop, &conf) < 0)
+	if (!wanted || box->after_crash || job_start(&g->job, box->loop, &conf) < 0)
 		done(arg);
 }

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "plugin/plug.h"
+#include "plugin/plugin.h"
 #include "proc/cgroup.h"
 #include "server/entrypoint.h"
 #include "shell/shell.h"
@@ -17,7 +17,7 @@
 enum { PROC_TEXT = 4096 };
 
 /* Reads a small file of /proc as a string; "" without /proc. */
-static const char *proc_text(const char *path, char room[PROC_TEXT])
+static const char *info_read_proc(const char *path, char room[PROC_TEXT])
 {
 	int fd = fd_open(path, O_RDONLY, 0);
 	ssize_t n = fd < 0 ? 0 : read(fd, room, PROC_TEXT - 1);
@@ -28,37 +28,38 @@ static const char *proc_text(const char *path, char room[PROC_TEXT])
 }
 
 /* The number after name in a text of lines "name: number"; 0: not found. */
-static uint64_t proc_number(const char *text, const char *name)
+static uint64_t info_find_number(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
 
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-static double seconds_of(struct timeval t)
+static double info_get_seconds(struct timeval t)
 {
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-static void write_cpu(struct jw *w, double uptime)
+static void info_write_cpu(struct jw *w, double uptime)
 {
 	struct rusage own;
 	double used = 0;
 
 	if (getrusage(RUSAGE_SELF, &own) == 0)
-		used = seconds_of(own.ru_utime) + seconds_of(own.ru_stime);
+		used = info_get_seconds(own.ru_utime) + info_get_seconds(own.ru_stime);
 	jw_key(w, "cpu_percent");
 	jw_double(w, uptime > 0 ? 100.0 * used / uptime : 0);
 }
 
-static void write_memory(struct jw *w)
+static void info_write_memory(struct jw *w)
 {
 	char room[PROC_TEXT];
-	const char *status = proc_text("/proc/self/status", room);
-	uint64_t rss = proc_number(status, "VmRSS:") * 1024;
-	uint64_t vms = proc_number(status, "VmSize:") * 1024;
+	const char *status = info_read_proc("/proc/self/status", room);
+	uint64_t rss = info_find_number(status, "VmRSS:") * 1024;
+	uint64_t vms = info_find_number(status, "VmSize:") * 1024;
 	uint64_t total =
-		proc_number(proc_text("/proc/meminfo", room), "MemTotal:") * 1024;
+		info_find_number(info_read_proc("/proc/meminfo", room), "MemTotal:") *
+		1024;
 
 	jw_key(w, "memory");
 	jw_object(w);
@@ -71,7 +72,7 @@ static void write_memory(struct jw *w)
 	jw_end(w);
 }
 
-static void write_disk(struct jw *w)
+static void info_write_disk(struct jw *w)
 {
 	struct statvfs v = {0};
 	uint64_t unit, total, used, left;
@@ -95,17 +96,17 @@ static void write_disk(struct jw *w)
 	jw_end(w);
 }
 
-static void write_io(struct jw *w)
+static void info_write_io(struct jw *w)
 {
 	char room[PROC_TEXT];
-	const char *io = proc_text("/proc/self/io", room);
+	const char *io = info_read_proc("/proc/self/io", room);
 
 	jw_key(w, "io");
 	jw_object(w);
 	jw_key(w, "read_bytes");
-	jw_uint(w, proc_number(io, "\nread_bytes:"));
+	jw_uint(w, info_find_number(io, "\nread_bytes:"));
 	jw_key(w, "write_bytes");
-	jw_uint(w, proc_number(io, "\nwrite_bytes:"));
+	jw_uint(w, info_find_number(io, "\nwrite_bytes:"));
 	jw_end(w);
 }
 
@@ -133,10 +134,10 @@ static void info_write_sandbox(struct jw *w, const struct cgroup *cgroup)
 static void info_write_resources(struct jw *w, double uptime, const struct cgroup *cgroup)
 {
 	jw_object(w);
-	write_cpu(w, uptime);
-	write_memory(w);
-	write_disk(w);
-	write_io(w);
+	info_write_cpu(w, uptime);
+	info_write_memory(w);
+	info_write_disk(w);
+	info_write_io(w);
 	info_write_sandbox(w, cgroup);
 	jw_end(w);
 }
@@ -181,7 +182,7 @@ void info_write(struct buf *out, struct api *api)
 		jw_raw(&w, str_make(api->info.text, api->info.n));
 	else
 		jw_null(&w);
-	plugs_write_info(api->box->plugs, &w);
+	plugin_set_write_info(api->box->plugs, &w);
 	entrypoint_write_info(api->entrypoint, &w);
 	jw_end(&w);
 }

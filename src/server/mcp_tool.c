@@ -39,7 +39,7 @@ static const struct tool tools[] = {
 
 /* --- One argument -------------------------------------------------------------- */
 
-static void put_words(struct jw *w, const char *const *words)
+static void mcp_tool_put_enum(struct jw *w, const char *const *words)
 {
 	jw_key(w, "enum");
 	jw_array(w);
@@ -48,7 +48,7 @@ static void put_words(struct jw *w, const char *const *words)
 	jw_end(w);
 }
 
-static void begin_property(
+static void mcp_tool_begin_property(
 	struct jw *w, const char *name, const char *type, const char *about)
 {
 	jw_key(w, name);
@@ -61,7 +61,7 @@ static void begin_property(
 	jw_cstr(w, about);
 }
 
-static void put_arg(struct jw *w, const struct arg *arg, const char *about)
+static void mcp_tool_put_arg(struct jw *w, const struct arg *arg, const char *about)
 {
 	static const char *const types[] = {
 		[ARG_TEXT] = "string",
@@ -71,9 +71,9 @@ static void put_arg(struct jw *w, const struct arg *arg, const char *about)
 		[ARG_TIMEOUT] = "number",
 	};
 
-	begin_property(w, arg->name, types[arg->type], about);
-	if (arg->words)
-		put_words(w, arg->words);
+	mcp_tool_begin_property(w, arg->name, types[arg->type], about);
+	if (arg->choices)
+		mcp_tool_put_enum(w, arg->choices);
 	if (arg->type == ARG_LINES) {
 		jw_key(w, "items");
 		jw_raw(w, STR("{\"type\":\"integer\"}"));
@@ -85,7 +85,7 @@ static void put_arg(struct jw *w, const struct arg *arg, const char *about)
 	jw_end(w);
 }
 
-static void put_param(struct jw *w, const struct param *p)
+static void mcp_tool_put_param(struct jw *w, const struct param *p)
 {
 	static const char *const types[] = {
 		[PARAM_TEXT] = "string",
@@ -95,9 +95,9 @@ static void put_param(struct jw *w, const struct param *p)
 		[PARAM_CHOICE] = "string",
 	};
 
-	begin_property(w, p->name, types[p->type], p->about);
+	mcp_tool_begin_property(w, p->name, types[p->type], p->about);
 	if (p->type == PARAM_CHOICE)
-		put_words(w, p->words);
+		mcp_tool_put_enum(w, p->words);
 	if (p->type == PARAM_NUMBER) {
 		jw_key(w, "minimum");
 		jw_uint(w, p->min);
@@ -109,58 +109,58 @@ static void put_param(struct jw *w, const struct param *p)
 
 /* --- All of a tool ------------------------------------------------------------- */
 
-static bool is_offered(const struct tool *t, const struct arg *arg)
+static bool mcp_tool_is_arg_listed(const struct tool *t, const struct arg *arg)
 {
 	return !t->only || str_eq(str_c(t->only), str_c(arg->name));
 }
 
 /* NULL: the sandbox has no such action. */
-static const struct arg *args_of(const struct box *box, const struct tool *t)
+static const struct arg *mcp_tool_find_args(const struct box *box, const struct tool *t)
 {
 	const struct action *action = act_find(box, str_c(t->action));
 
 	return action ? action->args : NULL;
 }
 
-static void put_args(struct jw *w, const struct tool *t, const struct arg *args)
+static void mcp_tool_put_args(struct jw *w, const struct tool *t, const struct arg *args)
 {
 	for (const struct arg *arg = args; arg && arg->name; arg++)
-		if (is_offered(t, arg))
-			put_arg(w, arg, t->only ? NULL : arg->about);
+		if (mcp_tool_is_arg_listed(t, arg))
+			mcp_tool_put_arg(w, arg, t->only ? NULL : arg->description);
 	jw_end(w);
 	jw_key(w, "required");
 	jw_array(w);
 	for (const struct arg *arg = args; arg && arg->name; arg++)
-		if (is_offered(t, arg) && arg->required)
+		if (mcp_tool_is_arg_listed(t, arg) && arg->required)
 			jw_cstr(w, arg->name);
 	jw_end(w);
 }
 
 /* A parameter that is the default of two others is in the table twice. */
-static bool is_second(const struct search_kind *kind, size_t i)
+static bool mcp_tool_is_duplicate(const struct search_kind *kind, size_t i)
 {
 	return i &&
-		str_eq(str_c(search_param(kind, i)->name),
-			str_c(search_param(kind, i - 1)->name));
+		str_eq(str_c(search_get_param(kind, i)->name),
+			str_c(search_get_param(kind, i - 1)->name));
 }
 
-static void put_params(struct jw *w, const struct search_kind *kind)
+static void mcp_tool_put_params(struct jw *w, const struct search_kind *kind)
 {
 	const struct param *p;
 
-	for (size_t i = 0; (p = search_param(kind, i)); i++)
-		if (!is_second(kind, i))
-			put_param(w, p);
+	for (size_t i = 0; (p = search_get_param(kind, i)); i++)
+		if (!mcp_tool_is_duplicate(kind, i))
+			mcp_tool_put_param(w, p);
 	jw_end(w);
 	jw_key(w, "required");
 	jw_array(w);
-	for (size_t i = 0; (p = search_param(kind, i)); i++)
+	for (size_t i = 0; (p = search_get_param(kind, i)); i++)
 		if (p->required)
 			jw_cstr(w, p->name);
 	jw_end(w);
 }
 
-static void put_tool(struct jw *w, const struct tool *t, const struct arg *args)
+static void mcp_tool_put(struct jw *w, const struct tool *t, const struct arg *args)
 {
 	jw_object(w);
 	jw_key(w, "name");
@@ -174,9 +174,9 @@ static void put_tool(struct jw *w, const struct tool *t, const struct arg *args)
 	jw_key(w, "properties");
 	jw_object(w);
 	if (t->search)
-		put_params(w, t->search);
+		mcp_tool_put_params(w, t->search);
 	else
-		put_args(w, t, args);
+		mcp_tool_put_args(w, t, args);
 	jw_key(w, "additionalProperties");
 	jw_bool(w, false);
 	jw_end(w);
@@ -188,7 +188,7 @@ static void put_tool(struct jw *w, const struct tool *t, const struct arg *args)
 	jw_end(w);
 }
 
-const struct tool *tool_find(struct str name)
+const struct tool *mcp_tool_find(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++)
 		if (str_eq(name, str_c(tools[i].name)))
@@ -196,27 +196,27 @@ const struct tool *tool_find(struct str name)
 	return NULL;
 }
 
-void tools_write(const struct box *box, struct jw *w)
+void mcp_tool_write_all(const struct box *box, struct jw *w)
 {
 	jw_array(w);
 	for (const struct tool *t = tools; t < tools + ARRAY_LEN(tools); t++) {
-		const struct arg *args = t->action ? args_of(box, t) : NULL;
+		const struct arg *args = t->action ? mcp_tool_find_args(box, t) : NULL;
 
 		if (t->search || args)
-			put_tool(w, t, args);
+			mcp_tool_put(w, t, args);
 	}
 	jw_end(w);
 }
 
-bool tool_has(const struct box *box, const struct tool *t, struct str name)
+bool mcp_tool_has_arg(const struct box *box, const struct tool *t, struct str name)
 {
-	const struct arg *arg = t->action ? args_of(box, t) : NULL;
+	const struct arg *arg = t->action ? mcp_tool_find_args(box, t) : NULL;
 	const struct param *p;
 
 	for (; arg && arg->name; arg++)
-		if (is_offered(t, arg) && str_eq(name, str_c(arg->name)))
+		if (mcp_tool_is_arg_listed(t, arg) && str_eq(name, str_c(arg->name)))
 			return true;
-	for (size_t i = 0; t->search && (p = search_param(t->search, i)); i++)
+	for (size_t i = 0; t->search && (p = search_get_param(t->search, i)); i++)
 		if (str_eq(name, str_c(p->name)))
 			return true;
 	return false;

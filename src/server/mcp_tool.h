@@ -16,10 +16,10 @@ struct tool {
 };
 
 /* The tool of that name; NULL: there is none. */
-const struct tool *tool_find(struct str name);
+const struct tool *mcp_tool_find(struct str name);
 /* Writes the tools that this sandbox has, as the value of "tools". */
-void tools_write(const struct box *box, struct jw *w);
+void mcp_tool_write_all(const struct box *box, struct jw *w);
 /* Whether the tool has an argument of that name. */
-bool tool_has(const struct box *box, const struct tool *t, struct str name);
+bool mcp_tool_has_arg(const struct box *box, const struct tool *t, struct str name);
 
 #endif

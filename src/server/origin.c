@@ -42,7 +42,7 @@ static bool origin_is_known(const struct origin_names *names, struct str name)
 }
 
 /* Returns the name in "name:port". */
-static struct str origin_name_of(struct str host)
+static struct str origin_get_name(struct str host)
 {
 	size_t n = str_starts(host, STR("[")) ? str_find_byte(host, ']') : 0;
 
@@ -50,7 +50,7 @@ static struct str origin_name_of(struct str host)
 }
 
 /* Whether the origin is this server, by the name in Host. */
-static bool is_own(struct str origin, struct str host)
+static bool origin_is_same(struct str origin, struct str host)
 {
 	struct str rest = str_skip(origin, str_find(origin, STR("://")));
 
@@ -58,7 +58,7 @@ static bool is_own(struct str origin, struct str host)
 }
 
 /* Images and links have no Origin. Sec-Fetch-Site reports where their page is from. */
-static bool is_foreign_part(const struct request *rq)
+static bool origin_is_cross_site(const struct request *rq)
 {
 	struct str site;
 	int r = request_header(rq, STR("sec-fetch-site"), &site);
@@ -74,12 +74,12 @@ unsigned origin_check(
 	struct str host = STR(""), origin;
 	int r = request_header(rq, STR("host"), &host);
 
-	if (r < 0 || (host.n && !origin_is_known(names, origin_name_of(host))))
+	if (r < 0 || (host.n && !origin_is_known(names, origin_get_name(host))))
 		return 421;
 	if (elsewhere)
 		return 0;
-	if (is_foreign_part(rq))
+	if (origin_is_cross_site(rq))
 		return 403;
 	r = request_header(rq, STR("origin"), &origin);
-	return r > 0 || (r == 0 && is_own(origin, host)) ? 0 : 403;
+	return r > 0 || (r == 0 && origin_is_same(origin, host)) ? 0 : 403;
 }

@@ -15,8 +15,8 @@ void output_refuse(struct request *rq)
 }
 
 /* Reads Range. If the output is not complete, only the first byte of the range counts. */
-static bool read_range(
-	struct request *rq, const struct output_size *size, struct output_ask *ask)
+static bool output_read_range(
+	struct request *rq, const struct output_size *size, struct output_request *ask)
 {
 	struct str field;
 	struct range part;
@@ -33,33 +33,33 @@ static bool read_range(
 	return true;
 }
 
-bool output_ask_read(struct request *rq, const struct output_size *size, bool follows,
-	struct output_ask *out)
+bool output_read_request(struct request *rq, const struct output_size *size, bool follows,
+	struct output_request *out)
 {
 	static const char *const until[] = {"end", "exit", NULL};
 	static const struct param table[] = {
-		{"from", PARAM_NUMBER, .at = offsetof(struct output_ask, from),
+		{"from", PARAM_NUMBER, .at = offsetof(struct output_request, from),
 			.max = INT64_MAX},
-		{"max", PARAM_NUMBER, .at = offsetof(struct output_ask, max), .min = 1,
-			.max = OUTPUT_PART_MAX},
-		{"wait", PARAM_NUMBER, .at = offsetof(struct output_ask, wait_s),
-			.max = ONCE_WAIT_MAX_S},
-		{"follow", PARAM_BOOL, .at = offsetof(struct output_ask, follow)},
-		{"until", PARAM_CHOICE, .at = offsetof(struct output_ask, until),
+		{"max", PARAM_NUMBER, .at = offsetof(struct output_request, max),
+			.min = 1, .max = OUTPUT_PART_MAX},
+		{"wait", PARAM_NUMBER, .at = offsetof(struct output_request, wait_s),
+			.max = IDEM_WAIT_MAX_S},
+		{"follow", PARAM_BOOL, .at = offsetof(struct output_request, follow)},
+		{"until", PARAM_CHOICE, .at = offsetof(struct output_request, until),
 			.words = until},
 	};
 	struct params p = {.arena = &rq->arena, .query = rq->query};
 	size_t n = follows ? ARRAY_LEN(table) : 3;
 	int err;
 
-	*out = (struct output_ask){.from = UINT64_MAX, .max = OUTPUT_PART_MAX};
-	err = params_take(&p, table, n, out);
+	*out = (struct output_request){.from = UINT64_MAX, .max = OUTPUT_PART_MAX};
+	err = params_read(&p, table, n, out);
 	if (err) {
-		api_refuse(rq, (unsigned)err, p.wrong);
+		api_refuse(rq, (unsigned)err, p.error);
 		return false;
 	}
 	if (out->from == UINT64_MAX)
-		out->range = read_range(rq, size, out);
+		out->range = output_read_range(rq, size, out);
 	if (out->from == UINT64_MAX && !out->range)
 		out->from = reader_last_event_id(rq);
 	if (out->from <= size->end)
@@ -68,7 +68,7 @@ bool output_ask_read(struct request *rq, const struct output_size *size, bool fo
 	return false;
 }
 
-static void add_range(
+static void output_add_range(
 	struct request *rq, const struct output_size *size, uint64_t from, uint64_t next)
 {
 	char all[24] = "*", text[80];
@@ -80,7 +80,7 @@ static void add_range(
 	request_add_field(rq, STR("content-range"), str_c(text));
 }
 
-void output_reply(struct request *rq, const struct output_ask *ask,
+void output_reply(struct request *rq, const struct output_request *ask,
 	const struct output_size *size, uint64_t from, uint64_t next)
 {
 	bool part = ask->range && next > from;
@@ -92,7 +92,7 @@ void output_reply(struct request *rq, const struct output_ask *ask,
 		request_add_field(rq, STR("x-length"), str_c(length));
 	}
 	if (part)
-		add_range(rq, size, from, next);
+		output_add_range(rq, size, from, next);
 	request_reply(rq, part ? 206 : 200, "application/octet-stream");
 }
 
@@ -118,7 +118,7 @@ static void output_put_bytes(struct buf *out, uint64_t at, struct str bytes)
 	jw_uint(&w, at);
 	jw_key(&w, "to");
 	jw_uint(&w, at + bytes.n);
-	if (utf8_valid(bytes)) {
+	if (utf8_is_valid(bytes)) {
 		jw_key(&w, "text");
 		jw_str(&w, bytes);
 	} else {
@@ -133,9 +133,9 @@ static void output_put_bytes(struct buf *out, uint64_t at, struct str bytes)
 }
 
 /* Cuts off half a character at the end, which waits for its rest, unless last is set. */
-static struct str output_whole(struct str bytes, bool last)
+static struct str output_trim_partial(struct str bytes, bool last)
 {
-	size_t half = utf8_tail(bytes);
+	size_t half = utf8_unfinished_length(bytes);
 
 	if (half < bytes.n || !last)
 		bytes.n -= half;
@@ -145,7 +145,7 @@ static struct str output_whole(struct str bytes, bool last)
 int output_put_next(
 	struct buf *out, uint64_t *at, uint64_t from, struct str bytes, bool last)
 {
-	struct str show = output_whole(bytes, last);
+	struct str show = output_trim_partial(bytes, last);
 
 	if (from > *at) {
 		output_put_gap(out, *at, from);

@@ -6,7 +6,7 @@
 #include "server/reader.h"
 
 /* The parameters of a request for an output. */
-struct output_ask {
+struct output_request {
 	uint64_t from, max, wait_s;
 	bool follow;    /* stream the bytes as they are written */
 	unsigned until; /* 1: the output ends at the exit of the process */
@@ -23,12 +23,12 @@ struct output_size {
  * Reads the parameters from, max, wait, with follows also follow and until, and the
  * fields Range and Last-Event-ID. False: the request is answered with 422 or 416.
  */
-bool output_ask_read(struct request *rq, const struct output_size *size, bool follows,
-	struct output_ask *out);
+bool output_read_request(struct request *rq, const struct output_size *size, bool follows,
+	struct output_request *out);
 /* Answers that offset from lies beyond the end. */
 void output_refuse(struct request *rq);
 /* Replies with the bytes that were written to request_out. */
-void output_reply(struct request *rq, const struct output_ask *ask,
+void output_reply(struct request *rq, const struct output_request *ask,
 	const struct output_size *size, uint64_t from, uint64_t next);
 
 /*

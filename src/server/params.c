@@ -7,19 +7,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-int params_wrong(struct params *p, const char *name, const char *what)
+int params_set_error(struct params *p, const char *name, const char *what)
 {
-	snprintf(p->wrong, sizeof(p->wrong), "%s: %s", name, what);
+	snprintf(p->error, sizeof(p->error), "%s: %s", name, what);
 	return 422;
 }
 
-static int no_memory(struct params *p)
+static int params_set_nomem(struct params *p)
 {
-	snprintf(p->wrong, sizeof(p->wrong), "out of memory");
+	snprintf(p->error, sizeof(p->error), "out of memory");
 	return 503;
 }
 
-int params_body(struct params *p, struct str text)
+int params_parse_body(struct params *p, struct str text)
 {
 	static const struct json_caps caps = {
 		.depth = JSON_DEPTH_MAX,
@@ -27,21 +27,21 @@ int params_body(struct params *p, struct str text)
 		.keys = JSON_KEYS_MAX,
 	};
 
-	return params_body_within(p, text, &caps);
+	return params_parse_limited(p, text, &caps);
 }
 
-int params_body_within(struct params *p, struct str text, const struct json_caps *caps)
+int params_parse_limited(struct params *p, struct str text, const struct json_caps *caps)
 {
 	struct json_error e = {.why = "it is not a JSON object"};
 	struct json *doc = arena_alloc(p->arena, sizeof(*doc));
 	int r = doc ? json_parse(doc, text, caps, p->arena, &e) : -ENOMEM;
 
 	if (r == -ENOMEM)
-		return no_memory(p);
+		return params_set_nomem(p);
 	if (r == 0 && json_type(json_root(doc)) != JSON_OBJECT)
 		r = ERR_TYPE;
 	if (r < 0) {
-		snprintf(p->wrong, sizeof(p->wrong), "body: %s (at byte %zu)", e.why,
+		snprintf(p->error, sizeof(p->error), "body: %s (at byte %zu)", e.why,
 			e.at);
 		return r == ERR_SYNTAX || r == ERR_TYPE ? 422 : 400;
 	}
@@ -49,13 +49,13 @@ int params_body_within(struct params *p, struct str text, const struct json_caps
 	return 0;
 }
 
-static bool is_text(uint8_t type)
+static bool params_is_text(uint8_t type)
 {
 	return type == PARAM_TEXT || type == PARAM_PATH;
 }
 
 /* Finds the text of a parameter. Returns 0; 1: it is absent; or a status. */
-static int find(struct params *p, const struct param *want, struct str *out)
+static int params_find_text(struct params *p, const struct param *want, struct str *out)
 {
 	struct json_val v;
 	int r;
@@ -63,8 +63,8 @@ static int find(struct params *p, const struct param *want, struct str *out)
 	if (!p->body.doc) {
 		r = uri_query_find(p->query, str_c(want->name), p->arena, out);
 		if (r == -ENOMEM)
-			return no_memory(p);
-		return r < 0 ? params_wrong(p, want->name,
+			return params_set_nomem(p);
+		return r < 0 ? params_set_error(p, want->name,
 				       "it is given twice or badly encoded")
 			     : r;
 	}
@@ -76,20 +76,20 @@ static int find(struct params *p, const struct param *want, struct str *out)
 	case JSON_NUMBER:
 	case JSON_BOOL:
 		*out = json_raw(v);
-		return is_text(want->type)
-			? params_wrong(p, want->name, "it must be a string")
+		return params_is_text(want->type)
+			? params_set_error(p, want->name, "it must be a string")
 			: 0;
 	default:
 		r = json_str(v, p->arena, out);
 		if (r == -ENOMEM)
-			return no_memory(p);
-		return r ? params_wrong(p, want->name, "it must be a string") : 0;
+			return params_set_nomem(p);
+		return r ? params_set_error(p, want->name, "it must be a string") : 0;
 	}
 }
 
 /* --- Types --------------------------------------------------------------------- */
 
-static int set_path(struct params *p, struct str text, struct str *out)
+static int params_set_path(struct params *p, struct str text, struct str *out)
 {
 	char *path;
 
@@ -99,7 +99,7 @@ static int set_path(struct params *p, struct str text, struct str *out)
 	}
 	path = arena_alloc(p->arena, p->cwd.n + 1 + text.n);
 	if (!path)
-		return no_memory(p);
+		return params_set_nomem(p);
 	memcpy(path, p->cwd.p, p->cwd.n);
 	path[p->cwd.n] = '/';
 	memcpy(path + p->cwd.n + 1, text.p, text.n);
@@ -108,7 +108,7 @@ static int set_path(struct params *p, struct str text, struct str *out)
 }
 
 /* The words that clients of the upload have always used. */
-static int set_bool(
+static int params_set_bool(
 	struct params *p, const struct param *want, struct str text, bool *out)
 {
 	static const struct {
@@ -134,10 +134,10 @@ static int set_bool(
 			*out = words[i].value;
 			return 0;
 		}
-	return params_wrong(p, want->name, "it must be true or false");
+	return params_set_error(p, want->name, "it must be true or false");
 }
 
-static int set_number(
+static int params_set_number(
 	struct params *p, const struct param *want, struct str text, uint64_t *out)
 {
 	char what[64];
@@ -150,10 +150,10 @@ static int set_number(
 	}
 	snprintf(what, sizeof(what), "it must be a number from %" PRIu32 " to %" PRIu64,
 		want->min, want->max);
-	return params_wrong(p, want->name, what);
+	return params_set_error(p, want->name, what);
 }
 
-static int set_choice(
+static int params_set_choice(
 	struct params *p, const struct param *want, struct str text, unsigned *out)
 {
 	char what[96];
@@ -168,39 +168,40 @@ static int set_choice(
 	for (unsigned i = 0; want->words[i] && n < (int)sizeof(what); i++)
 		n += snprintf(what + n, sizeof(what) - (size_t)n, "%s %s", i ? "," : "",
 			want->words[i]);
-	return params_wrong(p, want->name, what);
+	return params_set_error(p, want->name, what);
 }
 
-static int set(struct params *p, const struct param *want, struct str text, void *at)
+static int params_set_value(
+	struct params *p, const struct param *want, struct str text, void *at)
 {
 	switch ((enum param_type)want->type) {
 	case PARAM_TEXT:
 		*(struct str *)at = text;
 		return 0;
 	case PARAM_PATH:
-		return set_path(p, text, at);
+		return params_set_path(p, text, at);
 	case PARAM_BOOL:
-		return set_bool(p, want, text, at);
+		return params_set_bool(p, want, text, at);
 	case PARAM_NUMBER:
-		return set_number(p, want, text, at);
+		return params_set_number(p, want, text, at);
 	case PARAM_CHOICE:
-		return set_choice(p, want, text, at);
+		return params_set_choice(p, want, text, at);
 	}
 	return 0;
 }
 
-int params_take(struct params *p, const struct param *table, size_t n, void *out)
+int params_read(struct params *p, const struct param *table, size_t n, void *out)
 {
 	for (const struct param *want = table; want < table + n; want++) {
 		struct str text;
-		int r = find(p, want, &text);
+		int r = params_find_text(p, want, &text);
 
 		if (r == 0 && want->type == PARAM_PATH && !text.n)
 			r = 1;
 		if (r == 0)
-			r = set(p, want, text, (char *)out + want->at);
+			r = params_set_value(p, want, text, (char *)out + want->at);
 		if (r == 1 && want->required)
-			r = params_wrong(p, want->name, "it is required");
+			r = params_set_error(p, want->name, "it is required");
 		if (r > 1)
 			return r;
 	}

@@ -35,7 +35,7 @@ struct params {
 	struct str query;     /* percent-encoded */
 	struct json_val body; /* if it is zeroed, parameters come from the query */
 	struct str cwd;       /* base of relative paths */
-	char wrong[160];      /* after a failure: a message for the client */
+	char error[160];      /* after a failure: a message for the client */
 };
 
 /*
@@ -43,9 +43,9 @@ struct params {
  * 0; 400: JSON exceeds a limit, is not UTF-8 or has a duplicate member; 422: text is no
  * JSON or no object; 503: out of memory.
  */
-int params_body(struct params *p, struct str text) MUST_USE;
-/* As params_body, with other limits. */
-int params_body_within(
+int params_parse_body(struct params *p, struct str text) MUST_USE;
+/* As params_parse_body, with other limits. */
+int params_parse_limited(
 	struct params *p, struct str text, const struct json_caps *caps) MUST_USE;
 
 /*
@@ -55,10 +55,10 @@ int params_body_within(
  * the request. Returns 0; 422: a required parameter is absent, one is given twice or has
  * the wrong type; 503: out of memory. After an error out is partly filled.
  */
-int params_take(
+int params_read(
 	struct params *p, const struct param *table, size_t n, void *out) MUST_USE;
 
 /* Writes "NAME: what" into p->wrong. Returns 422. */
-int params_wrong(struct params *p, const char *name, const char *what);
+int params_set_error(struct params *p, const char *name, const char *what);
 
 #endif

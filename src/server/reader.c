@@ -29,51 +29,51 @@ uint64_t reader_last_event_id(const struct request *rq)
 	return id;
 }
 
-enum reader_mode reader_mode_of(const struct request *rq)
+enum reader_mode reader_get_mode(const struct request *rq)
 {
-	return request_accepts(rq, STR(REQUEST_EVENTS)) ? READER_EVENTS : READER_ANSWERS;
+	return request_accepts(rq, STR(REQUEST_EVENTS)) ? READER_EVENTS : READER_SINGLE;
 }
 
-static void leave(struct reader *r)
+static void reader_detach(struct reader *r)
 {
 	timer_cancel(r->loop, &r->timer);
 	r->rq->user = NULL;
-	r->ops->left(r);
+	r->ops->on_end(r);
 }
 
-static void reader_gone(struct request *rq)
+static void reader_on_close(struct request *rq)
 {
-	leave(rq->user);
+	reader_detach(rq->user);
 }
 
-static void beat(struct timer *t);
+static void reader_on_heartbeat(struct timer *t);
 
-static void arm_beat(struct reader *r)
+static void reader_arm_heartbeat(struct reader *r)
 {
 	if (r->mode != READER_EVENTS)
 		return;
 	/* Without memory for the heartbeat, a proxy may close the connection. */
-	if (timer_set(r->loop, &r->timer, OUTPUT_BEAT_MS, beat) < 0)
+	if (timer_set(r->loop, &r->timer, OUTPUT_BEAT_MS, reader_on_heartbeat) < 0)
 		return;
 }
 
 /* Sends a comment, which clients ignore. */
-static void beat(struct timer *t)
+static void reader_on_heartbeat(struct timer *t)
 {
 	struct reader *r = container_of(t, struct reader, timer);
 
-	if (r->state == READER_STREAMS && !request_write(r->rq, STR(":\n\n")))
+	if (r->state == READER_STREAMING && !request_write(r->rq, STR(":\n\n")))
 		r->state = READER_FULL;
-	arm_beat(r);
+	reader_arm_heartbeat(r);
 }
 
-static void send_pieces(struct reader *r)
+static void reader_send_pieces(struct reader *r)
 {
 	struct buf out = BUF_INIT(HTTP_REPLY_MAX);
 	bool over = false;
 	int err = 0;
 
-	while (r->state == READER_STREAMS && !over && !err) {
+	while (r->state == READER_STREAMING && !over && !err) {
 		buf_reset(&out);
 		err = r->ops->next(r, &out, &over);
 		if (err >= 0 && out.n && !request_write(r->rq, buf_view(&out)))
@@ -81,84 +81,85 @@ static void send_pieces(struct reader *r)
 	}
 	buf_free(&out);
 	if (!over && err >= 0) {
-		arm_beat(r);
+		reader_arm_heartbeat(r);
 		return;
 	}
-	leave(r);
+	reader_detach(r);
 	if (over)
 		request_end(r->rq);
 	else
-		request_cut(r->rq);
+		request_abort(r->rq);
 }
 
-static void reader_room(struct request *rq)
+static void reader_on_writable(struct request *rq)
 {
 	struct reader *r = rq->user;
 
-	if (r->ops->sent)
-		r->ops->sent(r);
+	if (r->ops->on_sent)
+		r->ops->on_sent(r);
 	if (r->state == READER_FULL)
-		r->state = READER_STREAMS;
-	if (r->state == READER_STREAMS)
-		send_pieces(r);
+		r->state = READER_STREAMING;
+	if (r->state == READER_STREAMING)
+		reader_send_pieces(r);
 }
 
-static void answer(struct reader *r)
+static void reader_answer(struct reader *r)
 {
-	leave(r);
+	reader_detach(r);
 	r->ops->answer(r);
 }
 
-static void wait_over(struct timer *t)
+static void reader_on_timeout(struct timer *t)
 {
-	answer(container_of(t, struct reader, timer));
+	reader_answer(container_of(t, struct reader, timer));
 }
 
 void reader_wake(struct reader *r)
 {
-	if (r->state == READER_STREAMS)
-		send_pieces(r);
-	else if (r->state == READER_WAITS && r->ops->has_more(r))
-		answer(r);
+	if (r->state == READER_STREAMING)
+		reader_send_pieces(r);
+	else if (r->state == READER_WAITING && r->ops->has_more(r))
+		reader_answer(r);
 }
 
 void reader_end(struct reader *r)
 {
-	if (r->state == READER_WAITS) {
-		answer(r);
+	if (r->state == READER_WAITING) {
+		reader_answer(r);
 		return;
 	}
-	leave(r);
+	reader_detach(r);
 	request_end(r->rq);
 }
 
 void reader_init(struct reader *r, struct loop *loop, struct request *rq,
 	const struct reader_ops *ops)
 {
-	r->asked = (struct asked){.gone = reader_gone, .room = reader_room};
+	r->request_ops = (struct request_ops){
+		.on_close = reader_on_close, .on_writable = reader_on_writable};
 	r->ops = ops;
 	r->loop = loop;
 	r->rq = rq;
 }
 
-static void begin_stream(struct reader *r)
+static void reader_begin_stream(struct reader *r)
 {
-	r->state = READER_STREAMS;
+	r->state = READER_STREAMING;
 	if (r->mode == READER_EVENTS)
 		request_begin_events(r->rq);
 	else
 		request_begin(
 			r->rq, 200, "application/octet-stream", REQUEST_LENGTH_UNKNOWN);
-	send_pieces(r);
+	reader_send_pieces(r);
 }
 
 void reader_begin(struct reader *r, uint64_t wait_s)
 {
 	r->rq->user = r;
 	r->rq->needs_peer = true;
-	if (r->mode != READER_ANSWERS)
-		begin_stream(r);
+	if (r->mode != READER_SINGLE)
+		reader_begin_stream(r);
 	else if (!wait_s || r->ops->has_more(r) ||
-		timer_set(r->loop, &r->timer, wait_s * 1000, wait_over) < 0)
-		answer(r);
+		timer_set(r->loop, &r->timer, wait_s * 1000, reader_on_timeout) < 0)
+		reader_answer(r);
 }

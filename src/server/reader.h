@@ -21,26 +21,26 @@ struct reader_ops {
 	/* Whether there is data that a waiting request has not read. */
 	bool (*has_more)(const struct reader *r);
 	/* The reader has ended and must not be woken any more. */
-	void (*left)(struct reader *r);
+	void (*on_end)(struct reader *r);
 	/* Called when all that was written has been sent; may be NULL. */
-	void (*sent)(struct reader *r);
+	void (*on_sent)(struct reader *r);
 };
 
 enum reader_mode {
-	READER_ANSWERS, /* once, with the reply */
+	READER_SINGLE, /* once, with the reply */
 	READER_EVENTS,
 	READER_OCTETS,
 };
 
 enum reader_state {
-	READER_WAITS,
-	READER_STREAMS, /* a stream of pieces */
-	READER_FULL,    /* a stream; more is queued than the peer has taken */
+	READER_WAITING,
+	READER_STREAMING, /* a stream of pieces */
+	READER_FULL,      /* a stream; more is queued than the peer has taken */
 };
 
 /* Embedded in the request's arena. */
 struct reader {
-	struct asked asked;
+	struct request_ops request_ops;
 	const struct reader_ops *ops;
 	enum reader_state state;
 	enum reader_mode mode;
@@ -55,7 +55,7 @@ struct reader {
 void reader_init(struct reader *r, struct loop *loop, struct request *rq,
 	const struct reader_ops *ops);
 /*
- * Streams in any mode but READER_ANSWERS. In that mode it replies: at once without wait_s
+ * Streams in any mode but READER_SINGLE. In that mode it replies: at once without wait_s
  * or if there is more data already; otherwise when there is, or after wait_s. r may be
  * invalid afterwards.
  */
@@ -65,7 +65,7 @@ void reader_wake(struct reader *r);
 /* Ends the reader: answers, or ends the stream. */
 void reader_end(struct reader *r);
 /* The mode that the request asks for by its field Accept. */
-enum reader_mode reader_mode_of(const struct request *rq);
+enum reader_mode reader_get_mode(const struct request *rq);
 
 /* The value of the field Last-Event-ID; 0 without it. */
 uint64_t reader_last_event_id(const struct request *rq);

@@ -23,7 +23,7 @@ struct flow {
 };
 
 /* Connects. A server that is about to start does not listen yet, so this retries. */
-static int reach(uint16_t port)
+static int role_connect_open(uint16_t port)
 {
 	uint64_t deadline = clock_ms() + WAIT_MS;
 
@@ -35,7 +35,7 @@ static int reach(uint16_t port)
 		if (!r && poll(&w, 1, WAIT_MS) <= 0)
 			r = -ETIMEDOUT;
 		if (!r)
-			r = fd_connected(fd);
+			r = fd_connect_result(fd);
 		if (!r)
 			return fd;
 		fd_close(&fd);
@@ -47,14 +47,14 @@ static int reach(uint16_t port)
 }
 
 /* The events to poll for, on the reading or the writing end of f. */
-static short wanted(const struct flow *f, bool reading)
+static short role_connect_get_events(const struct flow *f, bool reading)
 {
 	if (reading)
 		return !f->ended && f->at == f->n ? POLLIN : 0;
 	return f->at < f->n ? POLLOUT : 0;
 }
 
-static ssize_t put(int fd, const char *p, size_t n)
+static ssize_t role_connect_send(int fd, const char *p, size_t n)
 {
 	ssize_t put = send(fd, p, n, MSG_NOSIGNAL);
 
@@ -64,7 +64,7 @@ static ssize_t put(int fd, const char *p, size_t n)
 /*
  * If the writing end fails, bytes are discarded: the other direction may still be used.
  */
-static void move(struct flow *f)
+static void role_connect_copy_flow(struct flow *f)
 {
 	ssize_t n;
 
@@ -78,14 +78,14 @@ static void move(struct flow *f)
 	}
 	if (f->at == f->n)
 		return;
-	n = put(f->to, f->bytes + f->at, f->n - f->at);
+	n = role_connect_send(f->to, f->bytes + f->at, f->n - f->at);
 	if (n >= 0)
 		f->at += (size_t)n;
 	else if (errno != EAGAIN && errno != EINTR)
 		f->at = f->n;
 }
 
-static void carry(int fd)
+static void role_connect_copy_both(int fd)
 {
 	static struct flow up, down;
 	bool told = false;
@@ -94,11 +94,14 @@ static void carry(int fd)
 	down.to = STDOUT_FILENO;
 	up.to = down.from = fd;
 	while (!(down.ended && down.at == down.n)) {
-		short socket_events = (short)(wanted(&up, false) | wanted(&down, true));
+		short socket_events = (short)(role_connect_get_events(&up, false) |
+			role_connect_get_events(&down, true));
 		struct pollfd w[3] = {
-			{.fd = wanted(&up, true) ? STDIN_FILENO : -1, .events = POLLIN},
+			{.fd = role_connect_get_events(&up, true) ? STDIN_FILENO : -1,
+				.events = POLLIN},
 			{.fd = socket_events ? fd : -1, .events = socket_events},
-			{.fd = STDOUT_FILENO, .events = wanted(&down, false)},
+			{.fd = STDOUT_FILENO,
+				.events = role_connect_get_events(&down, false)},
 		};
 
 		if (poll(w, 3, -1) < 0 && errno != EINTR)
@@ -106,8 +109,8 @@ static void carry(int fd)
 		/* The reader of stdout has closed it. */
 		if (w[2].revents & POLLERR)
 			return;
-		move(&up);
-		move(&down);
+		role_connect_copy_flow(&up);
+		role_connect_copy_flow(&down);
 		if (up.ended && up.at == up.n && !told) {
 			shutdown(fd, SHUT_WR);
 			told = true;
@@ -117,17 +120,17 @@ static void carry(int fd)
 
 int role_connect(uint16_t port)
 {
-	int fd = reach(port);
-	int r = fd < 0 ? fd : fd_nonblocking(STDIN_FILENO);
+	int fd = role_connect_open(port);
+	int r = fd < 0 ? fd : fd_set_nonblocking(STDIN_FILENO);
 
 	if (!r)
-		r = fd_nonblocking(STDOUT_FILENO);
+		r = fd_set_nonblocking(STDOUT_FILENO);
 	if (fd < 0 || r) {
 		log_error("no connection to port %u: %s", port, err_text(r));
 		fd_close(&fd);
 		return EXIT_ENVIRONMENT;
 	}
-	carry(fd);
+	role_connect_copy_both(fd);
 	fd_close(&fd);
 	return EXIT_DONE;
 }

@@ -2,19 +2,19 @@
 
 #include "base/exit.h"
 #include "base/log.h"
-#include "server/who.h"
+#include "server/identity.h"
 
 int role_shell(const struct config *c)
 {
-	static struct who w;
+	static struct user_identity w;
 	const char *argv[] = {NULL, NULL};
 	struct spawn s = {.argv = argv};
 	int r;
 
 	/* Messages for the server's log are not shown on a terminal. */
-	log_quiet();
+	log_set_quiet();
 	/* The running server has made the user already. */
-	r = who_find(&w, c, true);
+	r = identity_find(&w, c, true);
 	if (r) {
 		log_error("%s", err_text(r));
 	} else if (!w.setup.path) {
@@ -28,6 +28,6 @@ int role_shell(const struct config *c)
 		r = spawn_replace(&s);
 		log_error("%s: %s", s.path, err_text(r));
 	}
-	who_free(&w);
+	identity_free(&w);
 	return EXIT_ENVIRONMENT;
 }

@@ -35,20 +35,20 @@ int role_print(const char *text)
 	"\0\x0d\0\6\0\4\4\3\4\1" /* ECDSA and RSA with SHA-256 */
 
 /* A request, and the beginning of a good answer. */
-struct question {
+struct role_probe {
 	struct str ask, answer;
 };
 
-static const struct question ask_http = {
+static const struct role_probe ask_http = {
 	{ALIVE, sizeof(ALIVE) - 1}, {"HTTP/1.1 200 ", 13}};
-static const struct question ask_tls = {
+static const struct role_probe ask_tls = {
 	{CLIENT_HELLO, sizeof(CLIENT_HELLO) - 1}, {"\x16\3\3", 3}};
 
 /*
  * Sends the request and compares the first bytes of the answer, which the server sends in
  * one piece.
  */
-static int ask(int fd, const struct question *q)
+static int role_probe_server(int fd, const struct role_probe *q)
 {
 	struct pollfd w = {.fd = fd, .events = POLLOUT};
 	char head[ANSWER_MAX];
@@ -57,7 +57,7 @@ static int ask(int fd, const struct question *q)
 
 	if (poll(&w, 1, HEALTH_MS) <= 0)
 		return -ETIMEDOUT;
-	r = fd_connected(fd);
+	r = fd_connect_result(fd);
 	if (!r)
 		r = fd_write_all(fd, q->ask.p, q->ask.n);
 	if (r < 0)
@@ -74,7 +74,7 @@ static int ask(int fd, const struct question *q)
 int role_health(uint16_t port, bool tls)
 {
 	int fd = fd_connect_tcp("127.0.0.1", port);
-	int r = fd < 0 ? fd : ask(fd, tls ? &ask_tls : &ask_http);
+	int r = fd < 0 ? fd : role_probe_server(fd, tls ? &ask_tls : &ask_http);
 
 	fd_close(&fd);
 	if (r == 0)
@@ -83,7 +83,7 @@ int role_health(uint16_t port, bool tls)
 	return 1;
 }
 
-static int copy(int from, int to)
+static int role_copy_bytes(int from, int to)
 {
 	static char chunk[COPY_CHUNK];
 	ssize_t n;
@@ -100,7 +100,7 @@ static int copy(int from, int to)
 }
 
 /* Refuses a file system that is mounted noexec. */
-static int check_exec(int fd)
+static int role_check_noexec(int fd)
 {
 	struct statvfs fs;
 
@@ -111,7 +111,7 @@ static int check_exec(int fd)
 }
 
 /* Copies the file at from to dest. *what is the path that failed. */
-static int role_copy_program(const char *from, const char *dest, const char **what)
+static int role_copy_file(const char *from, const char *dest, const char **what)
 {
 	char temp[DEST_MAX + 16];
 	int in = fd_open(from, O_RDONLY, 0);
@@ -124,9 +124,9 @@ static int role_copy_program(const char *from, const char *dest, const char **wh
 		r = to = fd_open(temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0700);
 	}
 	if (r >= 0)
-		r = check_exec(to);
+		r = role_check_noexec(to);
 	if (r >= 0)
-		r = copy(in, to);
+		r = role_copy_bytes(in, to);
 	if (r >= 0 && rename(temp, dest) < 0)
 		r = -errno;
 	/* Only the temporary file is removed; an older file at dest stays. */
@@ -141,7 +141,7 @@ static int role_copy_program(const char *from, const char *dest, const char **wh
  * Copies the program at from to dest. If name is not empty, dest is a folder, and the
  * copy gets that name in it.
  */
-static int role_copy_to(const char *from, const char *dest, const char *name)
+static int role_copy_named(const char *from, const char *dest, const char *name)
 {
 	char path[DEST_MAX];
 	int n = snprintf(path, sizeof(path), "%s%s%s", dest, *name ? "/" : "", name);
@@ -149,7 +149,7 @@ static int role_copy_to(const char *from, const char *dest, const char *name)
 	int r = -ENAMETOOLONG;
 
 	if (n >= 0 && n < (int)sizeof(path))
-		r = role_copy_program(from, path, &what);
+		r = role_copy_file(from, path, &what);
 	if (!r)
 		return EXIT_DONE;
 	log_error("copy-self: %s: %s", what, err_text(r));
@@ -165,10 +165,10 @@ int role_copy_self(const char *to_where)
 	int code = EXIT_DONE;
 
 	if (folder && plugins_program_find(plugins) == 0)
-		code = role_copy_to(plugins, to_where, PLUGINS_PROGRAM);
+		code = role_copy_named(plugins, to_where, PLUGINS_PROGRAM);
 	if (code)
 		return code;
-	return role_copy_to(
+	return role_copy_named(
 		"/proc/self/exe", to_where, folder ? "od-runtime-client" : "");
 }
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/log.h"
-#include "server/idempotency/once_private.h"
+#include "server/idempotency/idem_private.h"
 #include "server/mcp_tool.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define MCP_ACTION_ID "od-runtime/action-id"
 
 /* A tools/call in progress. In the arena of its call. */
-struct use {
+struct mcp_tool_call {
 	struct mcp_call *call;
 	const struct tool *tool;
 	struct act act;
@@ -22,14 +22,14 @@ struct use {
 	struct search *search;
 	/* For an action with an id: the recorded action is followed until its end. */
 	char id[LEDGER_ID_MAX + 1]; /* empty: no id */
-	struct once_follower follower;
-	struct timer news;
+	struct idem_follower follower;
+	struct timer timer;
 };
 
 /* --- Results ------------------------------------------------------------------- */
 
 /* Replies with a text as the result of a tool. This ends the call. */
-static void answer_text(struct mcp_call *c, struct str text, bool error)
+static void sandbox_mcp_answer_text(struct mcp_call *c, struct str text, bool error)
 {
 	struct jw w;
 
@@ -54,7 +54,7 @@ static void answer_text(struct mcp_call *c, struct str text, bool error)
  * Writes a picture in the form "data:TYPE;base64,...", if it needs no escapes. False:
  * text has another form.
  */
-static bool put_image(struct jw *w, struct str text)
+static bool sandbox_mcp_put_image(struct jw *w, struct str text)
 {
 	struct str type = str_skip(text, 5);
 
@@ -64,7 +64,7 @@ static bool put_image(struct jw *w, struct str text)
 	if (!text.n)
 		return false;
 	type.n = str_find_byte(type, ';');
-	if (json_plain(text) != text.n || json_plain(type) != type.n)
+	if (json_plain_length(text) != text.n || json_plain_length(type) != type.n)
 		return false;
 	jw_object(w);
 	jw_key(w, "type");
@@ -81,36 +81,36 @@ static bool put_image(struct jw *w, struct str text)
  * The parts of the text are strings in the JSON of the observation, so they are escaped
  * already.
  */
-static void put_content(struct jw *w, struct json_val root)
+static void sandbox_mcp_put_content(struct jw *w, struct json_val root)
 {
 	struct json_val extras = json_get(root, "extras"), url;
 	struct json_val meta = json_get(extras, "metadata");
 	struct json_val images = json_get(extras, "image_urls");
-	struct str content = json_inside(json_get(root, "content"));
+	struct str content = json_raw_content(json_get(root, "content"));
 	int it = 0;
 
 	/* The content of a "write" observation is empty; its message is used. */
-	if (str_eq(json_inside(json_get(root, "observation")), STR("write")))
-		content = json_inside(json_get(root, "message"));
+	if (str_eq(json_raw_content(json_get(root, "observation")), STR("write")))
+		content = json_raw_content(json_get(root, "message"));
 	jw_array(w);
-	if (!put_image(w, content)) {
+	if (!sandbox_mcp_put_image(w, content)) {
 		jw_object(w);
 		jw_key(w, "type");
 		jw_cstr(w, "text");
 		jw_key(w, "text");
 		jw_raw(w, STR("\""));
-		buf_str(w->out, json_inside(json_get(meta, "prefix")));
+		buf_str(w->out, json_raw_content(json_get(meta, "prefix")));
 		buf_str(w->out, content);
-		buf_str(w->out, json_inside(json_get(meta, "suffix")));
+		buf_str(w->out, json_raw_content(json_get(meta, "suffix")));
 		buf_putc(w->out, '"');
 		jw_end(w);
 	}
 	while (json_next(images, &it, NULL, &url))
-		put_image(w, json_inside(url));
+		sandbox_mcp_put_image(w, json_raw_content(url));
 	jw_end(w);
 }
 
-static void put_meta(struct jw *w, struct json_val meta)
+static void sandbox_mcp_put_meta(struct jw *w, struct json_val meta)
 {
 	static const char *const told[] = {"exit_code", "working_dir"};
 
@@ -125,7 +125,7 @@ static void put_meta(struct jw *w, struct json_val meta)
 	jw_end(w);
 }
 
-static void answer_observation(struct use *u)
+static void sandbox_mcp_answer_action(struct mcp_tool_call *u)
 {
 	static const struct json_caps caps = {
 		.depth = JSON_DEPTH_MAX,
@@ -147,7 +147,7 @@ static void answer_observation(struct use *u)
 		return;
 	}
 	error = str_eq(
-		json_inside(json_get(json_root(&doc), "observation")), STR("error"));
+		json_raw_content(json_get(json_root(&doc), "observation")), STR("error"));
 	/* Observations of the browser have this member; others do not. */
 	if (!error &&
 		json_bool(json_get(json_get(json_root(&doc), "extras"), "error"), &error))
@@ -155,10 +155,11 @@ static void answer_observation(struct use *u)
 	mcp_result_begin(c, &w);
 	jw_object(&w);
 	jw_key(&w, "content");
-	put_content(&w, json_root(&doc));
+	sandbox_mcp_put_content(&w, json_root(&doc));
 	jw_key(&w, "isError");
 	jw_bool(&w, error);
-	put_meta(&w, json_get(json_get(json_root(&doc), "extras"), "metadata"));
+	sandbox_mcp_put_meta(
+		&w, json_get(json_get(json_root(&doc), "extras"), "metadata"));
 	jw_end(&w);
 	mcp_result_end(c, &w);
 	buf_free(&text);
@@ -166,20 +167,20 @@ static void answer_observation(struct use *u)
 
 /* --- Actions ------------------------------------------------------------------- */
 
-static void action_done(struct act *a)
+static void sandbox_mcp_on_action_done(struct act *a)
 {
-	answer_observation(a->user);
+	sandbox_mcp_answer_action(a->user);
 }
 
-static bool action_left(const struct act *a)
+static bool sandbox_mcp_is_action_closed(const struct act *a)
 {
-	const struct use *u = a->user;
+	const struct mcp_tool_call *u = a->user;
 
-	return request_half_closed(u->call->rq);
+	return request_is_half_closed(u->call->rq);
 }
 
 /* The arguments with the further members of the tool. Absent: out of memory. */
-static struct json_val with_more(struct use *u, struct json_val args)
+static struct json_val sandbox_mcp_add_args(struct mcp_tool_call *u, struct json_val args)
 {
 	static const struct json_caps caps = {JSON_DEPTH_MAX, 64, 64};
 	struct arena *arena = u->call->arena;
@@ -202,7 +203,8 @@ static struct json_val with_more(struct use *u, struct json_val args)
 	return r ? none : json_root(doc);
 }
 
-static void use_action(struct api *api, struct use *u, struct json_val args)
+static void sandbox_mcp_start_action(
+	struct api *api, struct mcp_tool_call *u, struct json_val args)
 {
 	struct json_val timeout = json_get(args, "timeout");
 	int r = 0;
@@ -211,16 +213,16 @@ static void use_action(struct api *api, struct use *u, struct json_val args)
 		.box = api->box,
 		.arena = u->call->arena,
 		.out = &u->observation,
-		.done = action_done,
-		.left = action_left,
+		.done = sandbox_mcp_on_action_done,
+		.is_disconnected = sandbox_mcp_is_action_closed,
 		.user = u,
-		.args = u->tool->with ? with_more(u, args) : args,
+		.args = u->tool->with ? sandbox_mcp_add_args(u, args) : args,
 	};
 	buf_init(&u->observation, OBSERVATION_MAX);
 	if (json_type(timeout) != JSON_ABSENT && json_type(timeout) != JSON_NULL &&
 		(json_double(timeout, &u->act.timeout) < 0 ||
 			!isfinite(u->act.timeout))) {
-		answer_text(
+		sandbox_mcp_answer_text(
 			u->call, STR("\"timeout\" must be a number of seconds."), true);
 		return;
 	}
@@ -231,9 +233,9 @@ static void use_action(struct api *api, struct use *u, struct json_val args)
 		r = act_start_named(&u->act, str_c(u->tool->action));
 	/* With ACT_WAIT the answer follows later, or was given already. */
 	if (r == ACT_DONE)
-		answer_observation(u);
+		sandbox_mcp_answer_action(u);
 	else if (r == ACT_FAIL)
-		answer_text(u->call, str_c(u->act.why), true);
+		sandbox_mcp_answer_text(u->call, str_c(u->act.why), true);
 	else if (r != ACT_WAIT) {
 		buf_free(&u->observation);
 		mcp_error(u->call, JSONRPC_INTERNAL,
@@ -243,67 +245,75 @@ static void use_action(struct api *api, struct use *u, struct json_val args)
 
 /* --- Actions with an id ---------------------------------------------------------- */
 
-static struct api *api_of(const struct use *u)
+static struct api *sandbox_mcp_get_api(const struct mcp_tool_call *u)
 {
 	return u->call->session->server->arg;
 }
 
 /* NULL: the action is not recorded any more. */
-static struct ledger_entry *entry_of(const struct use *u)
+static struct ledger_entry *sandbox_mcp_find_entry(const struct mcp_tool_call *u)
 {
 	struct ledger_entry *e;
 
-	return ledger_find(&api_of(u)->once->ledger, str_c(u->id), &e) == LEDGER_HERE
+	return ledger_find(&sandbox_mcp_get_api(u)->idem->ledger, str_c(u->id), &e) ==
+			LEDGER_PRESENT
 		? e
 		: NULL;
 }
 
-static void unfollow(struct use *u)
+static void sandbox_mcp_unfollow(struct mcp_tool_call *u)
 {
-	once_unfollow(api_of(u)->once, &u->follower);
-	timer_cancel(api_of(u)->box->loop, &u->news);
+	idem_unfollow(sandbox_mcp_get_api(u)->idem, &u->follower);
+	timer_cancel(sandbox_mcp_get_api(u)->box->loop, &u->timer);
 }
 
 /* Answers with the recorded answer of an action that has ended. This frees u. */
-static void answer_again(struct use *u, const struct ledger_entry *e)
+static void sandbox_mcp_answer_recorded(
+	struct mcp_tool_call *u, const struct ledger_entry *e)
 {
 	struct buf text = BUF_INIT(OBSERVATION_MAX);
 	uint64_t all;
 
-	if (!e || once_read_answer(api_of(u)->once, e, 0, SIZE_MAX, &text, &all)) {
-		answer_text(u->call, STR("The answer is not kept any more."), true);
+	if (!e ||
+		idem_read_answer(
+			sandbox_mcp_get_api(u)->idem, e, 0, SIZE_MAX, &text, &all)) {
+		sandbox_mcp_answer_text(
+			u->call, STR("The answer is not kept any more."), true);
 	} else if (e->status >= 400) {
-		answer_text(u->call, buf_view(&text), true);
+		sandbox_mcp_answer_text(u->call, buf_view(&text), true);
 	} else {
 		u->observation = text;
-		answer_observation(u);
+		sandbox_mcp_answer_action(u);
 		return;
 	}
 	buf_free(&text);
 }
 
 /* Called from the event loop, because the answer frees the call. */
-static void look(struct timer *t)
+static void sandbox_mcp_on_timer(struct timer *t)
 {
-	struct use *u = container_of(t, struct use, news);
-	const struct ledger_entry *e = entry_of(u);
+	struct mcp_tool_call *u = container_of(t, struct mcp_tool_call, timer);
+	const struct ledger_entry *e = sandbox_mcp_find_entry(u);
 
-	if (e && !once_has_ended(e))
+	if (e && !idem_has_ended(e))
 		return;
-	unfollow(u);
-	answer_again(u, e);
+	sandbox_mcp_unfollow(u);
+	sandbox_mcp_answer_recorded(u, e);
 }
 
-static void look_soon(struct once_follower *f)
+static void sandbox_mcp_on_change(struct idem_follower *f)
 {
-	struct use *u = container_of(f, struct use, follower);
+	struct mcp_tool_call *u = container_of(f, struct mcp_tool_call, follower);
 
-	if (!u->news.slot && timer_set(api_of(u)->box->loop, &u->news, 0, look))
+	if (!u->timer.slot &&
+		timer_set(sandbox_mcp_get_api(u)->box->loop, &u->timer, 0,
+			sandbox_mcp_on_timer))
 		log_warn("mcp: out of memory for the end of an action");
 }
 
 /* Writes the object that is the body of PUT /v1/actions/ID. */
-static void put_action(struct buf *out, const struct use *u, struct json_val args)
+static void sandbox_mcp_put_action(
+	struct buf *out, const struct mcp_tool_call *u, struct json_val args)
 {
 	struct json_val timeout = json_get(args, "timeout");
 	struct jw w;
@@ -321,78 +331,81 @@ static void put_action(struct buf *out, const struct use *u, struct json_val arg
 	jw_end(&w);
 }
 
-static void use_once(struct api *api, struct use *u, struct json_val args, struct str id)
+static void sandbox_mcp_submit_action(
+	struct api *api, struct mcp_tool_call *u, struct json_val args, struct str id)
 {
-	struct json_val with = u->tool->with ? with_more(u, args) : args;
+	struct json_val with = u->tool->with ? sandbox_mcp_add_args(u, args) : args;
 	struct buf body = BUF_INIT(HTTP_BODY_MAX);
-	struct once_refusal why = {0};
+	struct idem_refusal why = {0};
 	struct ledger_entry *e;
 	bool known;
 	int r;
 
-	put_action(&body, u, with);
+	sandbox_mcp_put_action(&body, u, with);
 	r = body.err || (u->tool->with && with.at < 0)
 		? ERR_LIMIT
-		: once_submit(api->once, id, buf_view(&body), false, &e, &known, &why);
+		: idem_submit(api->idem, id, buf_view(&body), false, &e, &known, &why);
 	buf_free(&body);
 	if (r) {
-		answer_text(
-			u->call, str_c(why.status ? why.words : "Out of memory."), true);
+		sandbox_mcp_answer_text(u->call,
+			str_c(why.status ? why.message : "Out of memory."), true);
 		return;
 	}
 	if (!known)
 		api->last_action = clock_ms();
 	memcpy(u->id, e->id, sizeof(u->id));
-	u->follower.fn = look_soon;
-	once_follow(api->once, &u->follower);
-	look_soon(&u->follower);
+	u->follower.fn = sandbox_mcp_on_change;
+	idem_follow(api->idem, &u->follower);
+	sandbox_mcp_on_change(&u->follower);
 }
 
 /* --- Searches ------------------------------------------------------------------ */
 
-static void search_done(void *arg, unsigned status, struct str text)
+static void sandbox_mcp_on_search_done(void *arg, unsigned status, struct str text)
 {
-	struct use *u = arg;
+	struct mcp_tool_call *u = arg;
 
 	u->search = NULL;
-	answer_text(u->call, text, status != 200);
+	sandbox_mcp_answer_text(u->call, text, status != 200);
 }
 
-static bool search_left(void *arg)
+static bool sandbox_mcp_is_search_closed(void *arg)
 {
-	const struct use *u = arg;
+	const struct mcp_tool_call *u = arg;
 
-	return request_half_closed(u->call->rq);
+	return request_is_half_closed(u->call->rq);
 }
 
-static void use_search(struct api *api, struct use *u, struct json_val args)
+static void sandbox_mcp_start_search(
+	struct api *api, struct mcp_tool_call *u, struct json_val args)
 {
-	static const struct search_ops ops = {.done = search_done, .left = search_left};
+	static const struct search_ops ops = {.done = sandbox_mcp_on_search_done,
+		.is_peer_closed = sandbox_mcp_is_search_closed};
 	struct params p = {.arena = u->call->arena};
 
 	if (json_type(args) == JSON_OBJECT)
 		p.body = args;
 	if (search_start(api, u->tool->search, &p, &ops, u, &u->search))
-		answer_text(u->call, str_c(p.wrong), true);
+		sandbox_mcp_answer_text(u->call, str_c(p.error), true);
 }
 
 /* --- Methods ------------------------------------------------------------------- */
 
-static void list_tools(struct api *api, struct mcp_call *c)
+static void sandbox_mcp_list_tools(struct api *api, struct mcp_call *c)
 {
 	struct jw w;
 
 	mcp_result_begin(c, &w);
 	jw_object(&w);
 	jw_key(&w, "tools");
-	tools_write(api->box, &w);
+	mcp_tool_write_all(api->box, &w);
 	jw_end(&w);
 	mcp_result_end(c, &w);
 }
 
 /* False: the tool does not have an argument of the call, which is answered. */
-static bool knows_args(const struct api *api, struct mcp_call *c, const struct tool *t,
-	struct json_val args)
+static bool sandbox_mcp_check_args(const struct api *api, struct mcp_call *c,
+	const struct tool *t, struct json_val args)
 {
 	struct buf words = BUF_INIT(512);
 	struct json_val key, v;
@@ -400,28 +413,29 @@ static bool knows_args(const struct api *api, struct mcp_call *c, const struct t
 	int it = 0;
 
 	while (json_next(args, &it, &key, &v)) {
-		if (json_str(key, c->arena, &name) == 0 && tool_has(api->box, t, name))
+		if (json_str(key, c->arena, &name) == 0 &&
+			mcp_tool_has_arg(api->box, t, name))
 			continue;
 		if (name.n > 100)
 			name.n = 100;
 		buf_fmt(&words, "The tool %s has no argument ", t->name);
 		buf_str(&words, name);
-		answer_text(c, buf_view(&words), true);
+		sandbox_mcp_answer_text(c, buf_view(&words), true);
 		buf_free(&words);
 		return false;
 	}
 	return true;
 }
 
-static void call_tool(struct api *api, struct mcp_call *c)
+static void sandbox_mcp_call_tool(struct api *api, struct mcp_call *c)
 {
 	struct json_val args = json_get(c->message.params, "arguments"), meta;
 	const struct tool *tool;
-	struct use *u;
+	struct mcp_tool_call *u;
 	struct str name;
 
 	if (json_str(json_get(c->message.params, "name"), c->arena, &name) < 0 ||
-		!(tool = tool_find(name))) {
+		!(tool = mcp_tool_find(name))) {
 		mcp_error(c, JSONRPC_PARAMS, STR("There is no such tool."));
 		return;
 	}
@@ -429,44 +443,44 @@ static void call_tool(struct api *api, struct mcp_call *c)
 		mcp_error(c, JSONRPC_PARAMS, STR("\"arguments\" must be an object."));
 		return;
 	}
-	if (!knows_args(api, c, tool, args))
+	if (!sandbox_mcp_check_args(api, c, tool, args))
 		return;
 	u = arena_alloc(c->arena, sizeof(*u));
 	if (!u) {
 		mcp_error(c, JSONRPC_INTERNAL, STR("Out of memory."));
 		return;
 	}
-	*u = (struct use){.call = c, .tool = tool};
-	c->own = u;
+	*u = (struct mcp_tool_call){.call = c, .tool = tool};
+	c->data = u;
 	meta = json_get(json_get(c->message.params, "_meta"), MCP_ACTION_ID);
 	if (tool->search)
-		use_search(api, u, args);
+		sandbox_mcp_start_search(api, u, args);
 	else if (json_type(meta) == JSON_STRING)
-		use_once(api, u, args, json_inside(meta));
+		sandbox_mcp_submit_action(api, u, args, json_raw_content(meta));
 	else
-		use_action(api, u, args);
+		sandbox_mcp_start_action(api, u, args);
 }
 
-static void call(struct mcp_call *c)
+static void sandbox_mcp_on_call(struct mcp_call *c)
 {
 	struct api *api = c->session->server->arg;
 
 	if (str_eq(c->message.method, STR("tools/list")))
-		list_tools(api, c);
+		sandbox_mcp_list_tools(api, c);
 	else if (str_eq(c->message.method, STR("tools/call")))
-		call_tool(api, c);
+		sandbox_mcp_call_tool(api, c);
 	else
 		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
 }
 
-static void give_up(struct mcp_call *c, void (*end)(struct act *a))
+static void sandbox_mcp_end_call(struct mcp_call *c, void (*end)(struct act *a))
 {
-	struct use *u = c->own;
+	struct mcp_tool_call *u = c->data;
 
 	if (!u)
 		return;
 	if (u->id[0])
-		unfollow(u);
+		sandbox_mcp_unfollow(u);
 	else if (u->search)
 		search_end(u->search);
 	else
@@ -475,24 +489,24 @@ static void give_up(struct mcp_call *c, void (*end)(struct act *a))
 }
 
 /* A command continues without its client, as with other interfaces. */
-static void leave(struct mcp_call *c)
+static void sandbox_mcp_on_close(struct mcp_call *c)
 {
-	give_up(c, act_abandon);
+	sandbox_mcp_end_call(c, act_abandon);
 }
 
-static void cancel(struct mcp_call *c)
+static void sandbox_mcp_on_cancel(struct mcp_call *c)
 {
-	struct use *u = c->own;
-	struct ledger_entry *e = u && u->id[0] ? entry_of(u) : NULL;
+	struct mcp_tool_call *u = c->data;
+	struct ledger_entry *e = u && u->id[0] ? sandbox_mcp_find_entry(u) : NULL;
 
-	if (e && once_tell_to_end(api_of(u)->once, e, ACT_STOP_INT) < 0)
+	if (e && idem_cancel_action(sandbox_mcp_get_api(u)->idem, e, ACT_STOP_INT) < 0)
 		log_warn("mcp: the end of action %s cannot be recorded", u->id);
-	give_up(c, act_cancel);
+	sandbox_mcp_end_call(c, act_cancel);
 }
 
 /* --- The endpoint -------------------------------------------------------------- */
 
-static void describe(struct mcp_server *s, struct jw *w)
+static void sandbox_mcp_on_describe(struct mcp_server *s, struct jw *w)
 {
 	(void)s;
 	jw_key(w, "capabilities");
@@ -514,10 +528,10 @@ static void describe(struct mcp_server *s, struct jw *w)
 void sandbox_mcp_init(struct api *api)
 {
 	static const struct mcp_ops ops = {
-		.describe = describe,
-		.call = call,
-		.cancel = cancel,
-		.leave = leave,
+		.describe = sandbox_mcp_on_describe,
+		.call = sandbox_mcp_on_call,
+		.cancel = sandbox_mcp_on_cancel,
+		.drop = sandbox_mcp_on_close,
 	};
 
 	api->mcp = (struct mcp_server){.ops = &ops, .loop = api->box->loop, .arg = api};

@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "limits.h"
-#include "plugin/plug.h"
+#include "plugin/plugin.h"
 #include "proc/children.h"
 #include "proc/process/process.h"
 #include "proc/tree.h"
@@ -19,12 +19,12 @@
 #include "server/files/transfer.h"
 #include "server/files/viewer.h"
 #include "server/git_identity.h"
-#include "server/idempotency/once.h"
-#include "server/kept.h"
+#include "server/idempotency/idem.h"
+#include "server/identity.h"
 #include "server/process/process_attach.h"
+#include "server/restored.h"
 #include "server/sandbox_mcp.h"
 #include "server/stream/stream.h"
-#include "server/who.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ struct serve {
 	struct store *store;
 	struct io store_io;
 	struct box box;
-	struct who who;
+	struct user_identity identity;
 	struct cgroup cgroup;
 	struct api api;
 	struct entrypoint entrypoint;
@@ -60,7 +60,7 @@ struct serve {
 	struct timer grace;
 	struct timer exited; /* a process with on_exit "stop" has exited */
 	int exited_code;
-	struct kept kept;
+	struct restored_state restored;
 	enum phase phase;
 	int code; /* exit code */
 };
@@ -69,7 +69,7 @@ struct serve {
  * Limits the memory, so that exhaustion is an error that can be answered. (Address
  * sanitizers map more than the limit.)
  */
-static void cap_memory(void)
+static void serve_limit_memory(void)
 {
 #ifndef __SANITIZE_ADDRESS__
 	struct rlimit data;
@@ -82,21 +82,21 @@ static void cap_memory(void)
 #endif
 }
 
-static void harden(void)
+static void serve_harden(void)
 {
-	spawn_remember_limits();
-	cap_memory();
+	spawn_save_limits();
+	serve_limit_memory();
 	/* The session key is in memory, and was perhaps in the environment. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	loop_ignore(SIGPIPE);
-	loop_ignore(SIGXFSZ);
+	loop_ignore_signal(SIGPIPE);
+	loop_ignore_signal(SIGXFSZ);
 }
 
 /*
  * The session's name may belong to a newer shell, a child of this process, so the pid
  * counts.
  */
-static void shell_ended(struct serve *s, const struct store_record *r)
+static void serve_end_shell(struct serve *s, const struct store_record *r)
 {
 	struct session *at = s->box.session;
 
@@ -107,7 +107,7 @@ static void shell_ended(struct serve *s, const struct store_record *r)
 }
 
 /* Init reports the exits of processes that an earlier server process started. */
-static void store_ready(struct io *io, uint32_t events)
+static void serve_on_store_event(struct io *io, uint32_t events)
 {
 	struct serve *s = container_of(io, struct serve, store_io);
 	struct store_record r;
@@ -116,9 +116,9 @@ static void store_ready(struct io *io, uint32_t events)
 	(void)events;
 	while ((err = store_next(s->store, &r, &fd)) == 0) {
 		if (r.op == STORE_EXIT && r.pid) {
-			shell_ended(s, &r);
-			entrypoint_exited(&s->entrypoint, r.pid, r.status);
-			processes_exited(s->api.processes, r.pid, r.status);
+			serve_end_shell(s, &r);
+			entrypoint_handle_exit(&s->entrypoint, r.pid, r.status);
+			processes_on_exit(s->api.processes, r.pid, r.status);
 		}
 		fd_close(&fd);
 	}
@@ -130,7 +130,7 @@ static void store_ready(struct io *io, uint32_t events)
 }
 
 /* The server starts without the viewer if it cannot be opened. */
-static void open_viewer(struct serve *s)
+static void serve_open_viewer(struct serve *s)
 {
 	int err;
 
@@ -139,27 +139,27 @@ static void open_viewer(struct serve *s)
 		log_warn("no file viewer: %s", err_text(err));
 }
 
-static void close_viewer(struct serve *s)
+static void serve_close_viewer(struct serve *s)
 {
 	viewer_del(s->viewer);
 	s->viewer = NULL;
 }
 
-static void grace_over(struct timer *t);
+static void serve_on_grace_end(struct timer *t);
 
 /* Makes all running work answer with its present state. */
-static void cut(struct serve *s)
+static void serve_answer_all(struct serve *s)
 {
 	for (struct session *at = s->box.session; at; at = session_next(at))
-		session_cut(at);
-	run_static_cut();
-	file_job_cut();
-	plugs_stop(s->box.plugs);
+		session_shut_down(at);
+	run_static_end_all();
+	file_job_end_all();
+	plugin_set_stop(s->box.plugs);
 	processes_stop(s->api.processes);
-	once_cut(s->api.once);
+	idem_answer_all(s->api.idem);
 }
 
-static void enter(struct serve *s, enum phase to)
+static void serve_set_phase(struct serve *s, enum phase to)
 {
 	static const uint64_t patience[] = {
 		[PHASE_DRAIN] = STOP_GRACE_MS,
@@ -168,51 +168,51 @@ static void enter(struct serve *s, enum phase to)
 
 	assert(to == s->phase + 1);
 	s->phase = to;
-	if (timer_set(s->loop, &s->grace, patience[to], grace_over) < 0)
+	if (timer_set(s->loop, &s->grace, patience[to], serve_on_grace_end) < 0)
 		loop_stop(s->loop);
 	if (to == PHASE_DRAIN) {
 		/*
 		 * Init's copy of the listener would still accept connections, which are
 		 * not served.
 		 */
-		store_drop(s->store, KEPT_LISTENER);
+		store_drop(s->store, RESTORED_LISTENER);
 		transfer_stop();
-		plugs_drain(s->box.plugs);
+		plugin_set_drain(s->box.plugs);
 		dial_stop(s->dial);
 		streams_stop(s->api.streams);
 		server_stop(s->server);
-		close_viewer(s);
+		serve_close_viewer(s);
 	} else {
-		cut(s);
+		serve_answer_all(s);
 	}
 }
 
-static void grace_over(struct timer *t)
+static void serve_on_grace_end(struct timer *t)
 {
 	struct serve *s = container_of(t, struct serve, grace);
 
 	if (s->phase == PHASE_DRAIN)
-		enter(s, PHASE_CUT);
+		serve_set_phase(s, PHASE_CUT);
 	else
 		loop_stop(s->loop);
 }
 
-static void cut_at_last(struct timer *t)
+static void serve_on_loop_end(struct timer *t)
 {
 	struct serve *s = container_of(t, struct serve, grace);
 
-	cut(s);
+	serve_answer_all(s);
 	loop_stop(s->loop);
 }
 
 /* The second signal stops the server at once. */
-static void on_stop(void *arg, int signo)
+static void serve_on_signal(void *arg, int signo)
 {
 	struct serve *s = arg;
 
 	log_info("stopping on signal %d", signo);
 	if (s->phase == PHASE_SERVE)
-		enter(s, PHASE_DRAIN);
+		serve_set_phase(s, PHASE_DRAIN);
 	else
 		loop_stop(s->loop);
 }
@@ -224,7 +224,7 @@ static void serve_stop_after_exit(struct timer *t)
 	if (s->phase != PHASE_SERVE)
 		return;
 	s->code = s->exited_code;
-	enter(s, PHASE_DRAIN);
+	serve_set_phase(s, PHASE_DRAIN);
 }
 
 /*
@@ -233,7 +233,7 @@ static void serve_stop_after_exit(struct timer *t)
  */
 static void serve_on_process(void *arg, const struct process *p)
 {
-	const struct process_exit *e = process_exit_of(p);
+	const struct process_exit *e = process_get_exit(p);
 	struct serve *s = arg;
 	struct process_info i;
 
@@ -247,24 +247,24 @@ static void serve_on_process(void *arg, const struct process *p)
 		loop_stop(s->loop);
 }
 
-static void fail(struct serve *s, const char *what, int err)
+static void serve_fail(struct serve *s, const char *what, int err)
 {
 	log_error("%s: %s", what, err_text(err));
 	s->code = EXIT_ENVIRONMENT;
 	loop_stop(s->loop);
 }
 
-static int open_listener(struct serve *s)
+static int serve_open_listener(struct serve *s)
 {
 	const struct config *c = s->box.config;
-	int fd = s->kept.listener;
+	int fd = s->restored.listener;
 	int err;
 
 	if (fd < 0) {
 		fd = fd_listen_tcp(c->address, c->port, LISTEN_BACKLOG);
 		if (fd < 0)
 			return fd;
-		err = store_put(s->store, KEPT_LISTENER, fd, 0);
+		err = store_put(s->store, RESTORED_LISTENER, fd, 0);
 		if (err < 0)
 			log_warn("init does not keep the listener: %s", err_text(err));
 		if (config_is_open(c))
@@ -272,25 +272,25 @@ static int open_listener(struct serve *s)
 				 "run commands here",
 				c->address, c->port);
 	}
-	s->kept.listener = -1;
+	s->restored.listener = -1;
 	return server_listen(s->server, fd, s->tls);
 }
 
 /* The shell and the plugins are ready or have failed: now the server listens. */
-static void on_settled(void *arg)
+static void serve_on_plugins_ready(void *arg)
 {
 	static const char line[] = "Runtime client initialized.\n";
 	struct serve *s = arg;
 	char what[128];
 	int err;
 
-	once_resume(s->api.once);
-	err = open_listener(s);
+	idem_resume(s->api.idem);
+	err = serve_open_listener(s);
 
 	if (err < 0) {
 		snprintf(what, sizeof(what), "cannot listen on %s port %u",
 			s->box.config->address, s->box.config->port);
-		fail(s, what, err);
+		serve_fail(s, what, err);
 		return;
 	}
 	/* Old clients search the log for this line before they connect. */
@@ -301,36 +301,36 @@ static void on_settled(void *arg)
 		entrypoint_start(&s->entrypoint, NULL, NULL);
 }
 
-static void on_identity(void *arg)
+static void serve_on_git_identity(void *arg)
 {
 	struct serve *s = arg;
 
 	if (s->phase == PHASE_SERVE)
-		plugs_start(s->box.plugs, on_settled, s);
+		plugin_set_start(s->box.plugs, serve_on_plugins_ready, s);
 }
 
-static void on_ready(void *arg, int err, const char *why)
+static void serve_on_shell_ready(void *arg, int err, const char *why)
 {
 	struct serve *s = arg;
 
 	if (err < 0)
 		log_warn("no shell: %s: %s", why, err_text(err));
-	git_identity_set(&s->git, &s->box, on_identity, s);
+	git_identity_set(&s->git, &s->box, serve_on_git_identity, s);
 }
 
 /*
  * With --entrypoint wait, the entrypoint has ended or failed: its changes are there for
  * the first shell.
  */
-static void start_session(void *arg)
+static void serve_start_session(void *arg)
 {
 	struct serve *s = arg;
 
 	if (s->phase == PHASE_SERVE)
-		session_start(s->box.session, on_ready, s);
+		session_start(s->box.session, serve_on_shell_ready, s);
 }
 
-static void host_name(char *out, size_t n)
+static void serve_read_host_name(char *out, size_t n)
 {
 	if (gethostname(out, n) < 0)
 		out[0] = '\0';
@@ -338,26 +338,26 @@ static void host_name(char *out, size_t n)
 	out[strcspn(out, ".")] = '\0';
 }
 
-static int make_sessions(struct serve *s)
+static int serve_make_sessions(struct serve *s)
 {
 	int err;
 
 	if (!session_new(&s->box, STR(SESSION_DEFAULT), &err))
 		return err;
-	kept_adopt(&s->kept, &s->box);
-	s->api.once = once_new(
-		&s->box, s->box.config->state_dir, s->kept.ledger, s->kept.outputs);
-	s->kept.ledger = s->kept.outputs = -1;
-	s->box.session_told = once_tell_session;
-	s->box.session_told_arg = s->api.once;
-	return s->api.once ? 0 : -ENOMEM;
+	restored_adopt(&s->restored, &s->box);
+	s->api.idem = idem_new(&s->box, s->box.config->state_dir, s->restored.ledger,
+		s->restored.outputs);
+	s->restored.ledger = s->restored.outputs = -1;
+	s->box.on_session = idem_record_session;
+	s->box.on_session_arg = s->api.idem;
+	return s->api.idem ? 0 : -ENOMEM;
 }
 
-static int make_processes(struct serve *s)
+static int serve_make_processes(struct serve *s)
 {
 	s->processes.loop = s->loop;
 	s->processes.store = s->store;
-	s->processes.told = serve_on_process;
+	s->processes.on_change = serve_on_process;
 	s->processes.arg = s;
 	s->api.processes = processes_new(&s->processes);
 	s->api.attachments = attachments_new(&s->api);
@@ -369,20 +369,20 @@ static int make_processes(struct serve *s)
  * without client certificates, any process of the sandbox may be the peer, and must not
  * become root.
  */
-static void restore_processes(struct serve *s)
+static void serve_restore_processes(struct serve *s)
 {
 	const struct config *c = s->box.config;
-	const struct spawn_user *user = s->who.setup.user;
+	const struct spawn_user *user = s->identity.setup.user;
 
 	s->processes.user_fixed =
 		!c->has_key && !c->tls_client_ca && user && user->uid != geteuid();
-	s->processes.user = s->who.setup.user;
-	s->processes.user_name = s->who.user.name;
-	s->processes.cwd = s->who.cwd;
+	s->processes.user = s->identity.setup.user;
+	s->processes.user_name = s->identity.user.name;
+	s->processes.cwd = s->identity.cwd;
 	processes_restore(s->api.processes);
 }
 
-static int build(struct serve *s)
+static int serve_build(struct serve *s)
 {
 	struct server_conf conf = {.ops = &api_ops, .arg = &s->api};
 	int err;
@@ -393,33 +393,35 @@ static int build(struct serve *s)
 	s->box.loop = s->loop;
 	err = children_init(s->loop);
 	if (err == 0)
-		err = loop_signal(s->loop, SIGTERM, on_stop, s);
+		err = loop_handle_signal(s->loop, SIGTERM, serve_on_signal, s);
 	if (err == 0)
-		err = loop_signal(s->loop, SIGINT, on_stop, s);
+		err = loop_handle_signal(s->loop, SIGINT, serve_on_signal, s);
 	if (err == 0)
-		err = make_processes(s);
+		err = serve_make_processes(s);
 	if (err == 0)
-		err = kept_take(&s->kept, s->store, &s->entrypoint, s->api.processes);
+		err = restored_load(
+			&s->restored, s->store, &s->entrypoint, s->api.processes);
 	if (err == 0 && s->store->sock >= 0)
-		err = loop_add(
-			s->loop, &s->store_io, s->store->sock, EPOLLIN, store_ready);
+		err = loop_add(s->loop, &s->store_io, s->store->sock, EPOLLIN,
+			serve_on_store_event);
 	if (err == 0)
-		err = credentials_load(s->box.config, s->store, s->kept.tls, &s->tls);
+		err = credentials_load(s->box.config, s->store, s->restored.tls, &s->tls);
 	if (err == 0)
-		err = who_find(&s->who, s->box.config, kept_sessions(&s->kept));
+		err = identity_find(
+			&s->identity, s->box.config, restored_has_sessions(&s->restored));
 	if (err < 0)
 		return err;
-	s->box.user = s->who.setup.user;
-	s->box.gives_cwd = s->who.gives_cwd;
+	s->box.user = s->identity.setup.user;
+	s->box.gives_cwd = s->identity.gives_cwd;
 	cgroup_find(&s->cgroup, CGROUP_MOUNT);
-	s->who.setup.cgroup = &s->cgroup;
-	s->box.shell_setup = &s->who.setup;
-	s->box.user_name = s->who.user.name;
-	host_name(s->box.host_name, sizeof(s->box.host_name));
-	s->box.again = kept_sessions(&s->kept);
-	s->box.more_actions = plugs_action;
-	restore_processes(s);
-	s->box.plugs = plugs_new(&s->box);
+	s->identity.setup.cgroup = &s->cgroup;
+	s->box.shell_setup = &s->identity.setup;
+	s->box.user_name = s->identity.user.name;
+	serve_read_host_name(s->box.host_name, sizeof(s->box.host_name));
+	s->box.after_crash = restored_has_sessions(&s->restored);
+	s->box.find_plugin_action = plugin_find_action;
+	serve_restore_processes(s);
+	s->box.plugs = plugin_set_new(&s->box);
 	if (!s->box.plugs)
 		return -ENOMEM;
 	sandbox_mcp_init(&s->api);
@@ -430,14 +432,14 @@ static int build(struct serve *s)
 	if (err)
 		return err;
 	s->server = s->api.server = server_new(s->loop, &conf, &err);
-	return s->server ? make_sessions(s) : err;
+	return s->server ? serve_make_sessions(s) : err;
 }
 
 /*
  * Ends all descendants of the sandbox and logs those that do not end. A process that has
  * left its session, or was restored from an earlier server process, is a child of init.
  */
-static void end_all(const struct serve *s)
+static void serve_end_processes(const struct serve *s)
 {
 	/*
 	 * If init has exited, the parent is another process, whose children are not the
@@ -447,10 +449,10 @@ static void end_all(const struct serve *s)
 	struct tree t = {.root = below ? s->store->init : getpid()};
 
 	tree_end(&t, STOP_TERM_MS);
-	for (size_t i = 0; i < t.left_n; i++)
-		log_warn("process %d (%s) could not be ended: %s", (int)t.left[i].pid,
-			t.left[i].name,
-			t.left[i].err ? err_text(t.left[i].err) : "it goes on");
+	for (size_t i = 0; i < t.survivors_n; i++)
+		log_warn("process %d (%s) could not be ended: %s",
+			(int)t.survivors[i].pid, t.survivors[i].name,
+			t.survivors[i].err ? err_text(t.survivors[i].err) : "it goes on");
 }
 
 int serve_run(struct store *store, const struct config *config)
@@ -458,7 +460,7 @@ int serve_run(struct store *store, const struct config *config)
 	struct serve s = {
 		.store = store,
 		.store_io.fd = -1,
-		.kept = {.listener = -1, .ledger = -1, .tls = -1, .outputs = -1},
+		.restored = {.listener = -1, .ledger = -1, .tls = -1, .outputs = -1},
 		.box = {.store = store, .config = config},
 		.api = {.started = clock_ms(), .last_action = clock_ms()},
 		.entrypoint = {.report.fd = -1},
@@ -466,34 +468,34 @@ int serve_run(struct store *store, const struct config *config)
 	};
 	int err;
 
-	harden();
+	serve_harden();
 	if (store->sock < 0 && tree_adopt_orphans() < 0)
 		log_warn("no subreaper here, orphans go to another parent");
 	s.api.box = &s.box;
 	s.entrypoint.box = &s.box;
 	s.api.entrypoint = &s.entrypoint;
-	err = build(&s);
+	err = serve_build(&s);
 	if (err == 0) {
 		if (config->viewer)
-			open_viewer(&s);
+			serve_open_viewer(&s);
 		if (config->entrypoint == CONFIG_ENTRYPOINT_WAIT)
-			entrypoint_start(&s.entrypoint, start_session, &s);
+			entrypoint_start(&s.entrypoint, serve_start_session, &s);
 		else
-			start_session(&s);
+			serve_start_session(&s);
 		err = loop_run(s.loop);
 		/*
 		 * Actions with an id that no request waits for do not keep the loop
 		 * running, so they are answered here.
 		 */
 		if (err == 0 && s.phase != PHASE_CUT &&
-			timer_set(s.loop, &s.grace, 0, cut_at_last) == 0)
+			timer_set(s.loop, &s.grace, 0, serve_on_loop_end) == 0)
 			err = loop_run(s.loop);
 	}
 	if (err < 0) {
 		log_error("cannot start: %s", err_text(err));
 		s.code = EXIT_ENVIRONMENT;
 	}
-	close_viewer(&s);
+	serve_close_viewer(&s);
 	dial_del(s.dial);
 	streams_del(s.api.streams);
 	attachments_del(s.api.attachments);
@@ -501,18 +503,18 @@ int serve_run(struct store *store, const struct config *config)
 		server_del(s.server);
 	mcp_server_free(&s.api.mcp);
 	tls_credentials_del(s.tls);
-	plugs_del(s.box.plugs);
+	plugin_set_del(s.box.plugs);
 	job_free(&s.git.job);
-	end_all(&s);
+	serve_end_processes(&s);
 	/* Sessions of a sandbox that ends are not recorded as ended. */
-	s.box.session_told = NULL;
+	s.box.on_session = NULL;
 	while (s.box.session)
 		session_del(s.box.session);
-	once_del(s.api.once);
+	idem_del(s.api.idem);
 	processes_del(s.api.processes);
-	kept_free(&s.kept);
+	restored_free(&s.restored);
 	entrypoint_free(&s.entrypoint);
-	who_free(&s.who);
+	identity_free(&s.identity);
 	cgroup_close(&s.cgroup);
 	loop_del(s.loop);
 	return s.code;

@@ -8,20 +8,20 @@
 #include <errno.h>
 
 static const char *const state_names[] = {
-	[SHELL_GONE] = "none",
+	[SHELL_NONE] = "none",
 	[SHELL_STARTING] = "starting",
 	[SHELL_IDLE] = "idle",
 	[SHELL_RUNNING] = "running",
 	[SHELL_DONE] = "done",
-	[SHELL_TOLD] = "idle",
+	[SHELL_REPORTED] = "idle",
 };
 
-static void put_session(struct jw *w, struct session *s)
+static void session_routes_put(struct jw *w, struct session *s)
 {
 	const struct shell *shell = session_shell(s);
 	struct str command = shell_command(shell);
 	pid_t pid = shell_pid(shell);
-	bool told = shell_state(shell) == SHELL_TOLD;
+	bool told = shell_state(shell) == SHELL_REPORTED;
 
 	jw_object(w);
 	jw_key(w, "name");
@@ -32,9 +32,9 @@ static void put_session(struct jw *w, struct session *s)
 	else if (shell_is_restoring(shell))
 		jw_cstr(w, "restoring");
 	else
-		jw_cstr(w, state_names[told && !pid ? SHELL_GONE : shell_state(shell)]);
+		jw_cstr(w, state_names[told && !pid ? SHELL_NONE : shell_state(shell)]);
 	jw_key(w, "seconds");
-	jw_uint(w, (clock_ms() - shell_entered(shell)) / 1000);
+	jw_uint(w, (clock_ms() - shell_get_state_time(shell)) / 1000);
 	jw_key(w, "pid");
 	if (pid)
 		jw_int(w, pid);
@@ -62,14 +62,15 @@ void sessions_list(struct api *api, struct request *rq, struct str name)
 	jw_key(&w, "sessions");
 	jw_array(&w);
 	for (struct session *s = api->box->session; s; s = session_next(s))
-		put_session(&w, s);
+		session_routes_put(&w, s);
 	jw_end(&w);
 	jw_end(&w);
 	request_reply(rq, 200, API_JSON);
 }
 
 /* The session of that name. NULL: there is none, and the request is answered. */
-static struct session *find(struct api *api, struct request *rq, struct str name)
+static struct session *session_routes_find(
+	struct api *api, struct request *rq, struct str name)
 {
 	struct session *s = session_find(api->box, name);
 
@@ -78,7 +79,7 @@ static struct session *find(struct api *api, struct request *rq, struct str name
 	return s;
 }
 
-static void put_left(struct jw *w, const struct tree_left *left)
+static void session_routes_put_survivor(struct jw *w, const struct tree_survivor *left)
 {
 	jw_object(w);
 	jw_key(w, "pid");
@@ -91,15 +92,15 @@ static void put_left(struct jw *w, const struct tree_left *left)
 }
 
 /* A request that waits for the end of a session. In the request's arena. */
-struct end {
+struct session_end_wait {
 	struct session *session;
 	struct str name;
 };
 
-static void ended(void *arg, const struct tree *report)
+static void session_routes_on_end(void *arg, const struct tree *report)
 {
 	struct request *rq = arg;
-	const struct end *end = rq->user;
+	const struct session_end_wait *end = rq->user;
 	struct jw w;
 
 	jw_init(&w, request_out(rq));
@@ -110,8 +111,8 @@ static void ended(void *arg, const struct tree *report)
 	jw_uint(&w, report->killed);
 	jw_key(&w, "left");
 	jw_array(&w);
-	for (size_t i = 0; i < report->left_n; i++)
-		put_left(&w, &report->left[i]);
+	for (size_t i = 0; i < report->survivors_n; i++)
+		session_routes_put_survivor(&w, &report->survivors[i]);
 	jw_end(&w);
 	jw_end(&w);
 	rq->user = NULL;
@@ -120,27 +121,27 @@ static void ended(void *arg, const struct tree *report)
 
 void sessions_end(struct api *api, struct request *rq, struct str name)
 {
-	struct session *s = find(api, rq, name);
-	struct end *end;
+	struct session *s = session_routes_find(api, rq, name);
+	struct session_end_wait *end;
 	int r;
 
 	if (!s)
 		return;
 	end = arena_alloc(&rq->arena, sizeof(*end));
-	r = end ? session_end(s, ended, rq) : -ENOMEM;
+	r = end ? session_end(s, session_routes_on_end, rq) : -ENOMEM;
 	if (r == -EALREADY) {
 		request_fail(rq, 409, STR("This session is being ended already."));
 	} else if (r < 0) {
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 	} else {
-		*end = (struct end){.session = s, .name = name};
+		*end = (struct session_end_wait){.session = s, .name = name};
 		rq->user = end;
 	}
 }
 
-void sessions_end_gone(struct request *rq)
+void sessions_on_end_close(struct request *rq)
 {
-	const struct end *end = rq->user;
+	const struct session_end_wait *end = rq->user;
 
 	session_end_abandon(end->session);
 }
@@ -149,23 +150,23 @@ void sessions_output(struct api *api, struct request *rq, struct str name)
 {
 	static const struct param offset = {"offset", PARAM_NUMBER, .max = INT64_MAX};
 	struct params p = {.arena = &rq->arena, .query = rq->query};
-	struct session *s = find(api, rq, name);
+	struct session *s = session_routes_find(api, rq, name);
 	struct shell_part part;
 	uint64_t from = 0;
 	int r;
 
 	if (!s)
 		return;
-	r = params_take(&p, &offset, 1, &from);
+	r = params_read(&p, &offset, 1, &from);
 	if (r) {
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 		return;
 	}
 	r = shell_raw(session_shell(s), from, SESSION_PART_MAX, request_out(rq), &part);
 	if (r == ERR_RANGE) {
 		request_fail(rq, 416, STR("The command has not printed so much."));
 	} else if (r < 0) {
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 	} else {
 		request_add_field(
 			rq, STR("x-command"), shell_command_id(session_shell(s)));

@@ -12,7 +12,7 @@ static const char home[] = "/.od/";
 /*
  * Makes a folder. Returns -EPERM if it belongs to another user or others can write to it.
  */
-static int make_folder(const char *path)
+static int skill_path_make_folder(const char *path)
 {
 	struct stat st;
 
@@ -25,7 +25,7 @@ static int make_folder(const char *path)
 	return 0;
 }
 
-static bool leads_to(const char *link, const char *program)
+static bool skill_path_is_link_to(const char *link, const char *program)
 {
 	char now[USER_PATH_MAX];
 	ssize_t n = readlink(link, now, sizeof(now));
@@ -34,14 +34,14 @@ static bool leads_to(const char *link, const char *program)
 }
 
 /* Replaces the link atomically: another server may use the same folder. */
-static int make_link(const char *folder, const char *name, const char *program)
+static int skill_path_make_link(const char *folder, const char *name, const char *program)
 {
 	char path[USER_PATH_MAX], temp[USER_PATH_MAX + 16];
 	int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
 
 	if (n < 0 || n >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	if (leads_to(path, program))
+	if (skill_path_is_link_to(path, program))
 		return 0;
 	snprintf(temp, sizeof(temp), "%s.%d", path, (int)getpid());
 	if (symlink(program, temp) < 0)
@@ -55,12 +55,12 @@ static int make_link(const char *folder, const char *name, const char *program)
 	return 0;
 }
 
-static int fill(const char *folder, const char *program)
+static int skill_path_fill_folder(const char *folder, const char *program)
 {
-	int r = make_folder(folder);
+	int r = skill_path_make_folder(folder);
 
 	for (size_t i = 0; !r && skill_name(i); i++)
-		r = make_link(folder, skill_name(i), program);
+		r = skill_path_make_link(folder, skill_name(i), program);
 	return r;
 }
 
@@ -70,13 +70,14 @@ int skill_path_make(const char *program, const char *state, char out[USER_PATH_M
 	int n = snprintf(folder, sizeof(folder), "%sbin", home);
 	int r = 0;
 
-	if (strncmp(program, home, sizeof(home) - 1) != 0 || fill(folder, program) < 0) {
+	if (strncmp(program, home, sizeof(home) - 1) != 0 ||
+		skill_path_fill_folder(folder, program) < 0) {
 		n = snprintf(folder, sizeof(folder), "%s/bin", state);
 		if (n < 0 || n >= (int)sizeof(folder))
 			return -ENAMETOOLONG;
 		if (mkdir(state, 0755) < 0 && errno != EEXIST)
 			return -errno;
-		r = fill(folder, program);
+		r = skill_path_fill_folder(folder, program);
 	}
 	if (!r)
 		memcpy(out, folder, (size_t)n + 1);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int write_in(const char *dir, struct str content, const char *end,
+static int handover_write_in(const char *dir, struct str content, const char *end,
 	const struct spawn_user *owner, char path[HANDOVER_PATH])
 {
 	uint8_t random[8];
@@ -42,7 +42,7 @@ int handover_write(struct str content, const char *end, const struct spawn_user 
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-		r = write_in(dirs[i], content, end, owner, path);
+		r = handover_write_in(dirs[i], content, end, owner, path);
 		if (r == 0)
 			return 0;
 	}

@@ -280,7 +280,8 @@ static const char *const setups[] = {
 	[SHELLS_ZSH] = zsh_setup,
 };
 
-static void put_setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce)
+static void script_put_setup_text(
+	struct buf *out, enum shells_kind kind, bool tty, const char *nonce)
 {
 	const char *quote = kind == SHELLS_BASH ? "'\\''" : "'";
 
@@ -297,17 +298,17 @@ static void put_setup(struct buf *out, enum shells_kind kind, bool tty, const ch
 }
 
 /* first runs before the rest; the prompt reports status as $? of the last command. */
-static void setup(struct buf *out, enum shells_kind kind, bool tty, const char *nonce,
-	const char *id, const char *first, const char *status)
+static void script_put_setup_line(struct buf *out, enum shells_kind kind, bool tty,
+	const char *nonce, const char *id, const char *first, const char *status)
 {
 	if (kind == SHELLS_BASH) {
 		buf_fmt(out, bash_setup_begin, status, id);
 		buf_putc(out, '\'');
-		put_setup(out, kind, tty, nonce);
+		script_put_setup_text(out, kind, tty, nonce);
 		buf_fmt(out, "'%s", bash_setup_end);
 	} else {
 		buf_fmt(out, KILL_LINE " %s__od_status=%s; ", first, status);
-		put_setup(out, kind, tty, nonce);
+		script_put_setup_text(out, kind, tty, nonce);
 		buf_fmt(out, "%s\n", id);
 	}
 }
@@ -320,14 +321,14 @@ static const char leave_folder[] =
 void script_setup(struct buf *out, enum shells_kind kind, bool tty, bool in_folder,
 	const char *nonce, const char *id)
 {
-	setup(out, kind, tty, nonce, id, in_folder ? leave_folder : "",
+	script_put_setup_line(out, kind, tty, nonce, id, in_folder ? leave_folder : "",
 		kind == SHELLS_BASH ? "0" : "");
 }
 
-void script_setup_again(struct buf *out, enum shells_kind kind, bool tty,
+void script_setup_restore(struct buf *out, enum shells_kind kind, bool tty,
 	const char *nonce, const char *id)
 {
-	setup(out, kind, tty, nonce, id, "", "$?");
+	script_put_setup_line(out, kind, tty, nonce, id, "", "$?");
 }
 
 bool script_reads_first(enum shells_kind kind)
@@ -356,7 +357,7 @@ bool script_is_plain(struct str command)
  * Quotes text as one word. Except for POSIX sh and ash, the word is also one line, with
  * $'\n' for each line end, so that a reader of the terminal gets all of it or nothing.
  */
-static void put_quoted(struct buf *out, enum shells_kind kind, struct str text)
+static void script_put_quoted(struct buf *out, enum shells_kind kind, struct str text)
 {
 	bool newline = kind != SHELLS_POSIX && kind != SHELLS_ASH;
 
@@ -376,28 +377,29 @@ static void put_quoted(struct buf *out, enum shells_kind kind, struct str text)
  * Whether a line may follow the text: the line must not become a part of the text, and
  * the shell must not show it ("set -v" shows what the shell reads from then on).
  */
-static bool takes_tail(struct str command)
+static bool script_is_tail_allowed(struct str command)
 {
-	return split_is_whole(command) && str_find(command, STR("set -v")) == command.n &&
+	return split_is_complete(command) &&
+		str_find(command, STR("set -v")) == command.n &&
 		str_find(command, STR("verbose")) == command.n;
 }
 
-static void submit_bash(
+static void script_submit_bash(
 	struct buf *out, struct str command, const char *path, const char *id, int status)
 {
-	bool tail = takes_tail(command);
+	bool tail = script_is_tail_allowed(command);
 	/* Setting PIPESTATUS again costs a process for each part of the last pipeline. */
 	bool pipes = str_find(command, STR("PIPESTATUS")) < command.n;
 
 	buf_fmt(out, bash_begin, id, path);
 	if (!path[0])
-		put_quoted(out, SHELLS_BASH, command);
+		script_put_quoted(out, SHELLS_BASH, command);
 	buf_fmt(out, bash_end_text, status, status ? "||" : ";",
 		pipes ? "$__od_pipes" : "", tail ? "$__od_tail" : "",
 		tail ? "" : "$'\\n'; " TAIL "; __od_open=-");
 }
 
-static void submit_zsh(
+static void script_submit_zsh(
 	struct buf *out, struct str command, const char *path, const char *id, int status)
 {
 	bool pipes = str_find(command, STR("pipestatus")) < command.n;
@@ -407,14 +409,14 @@ static void submit_zsh(
 	if (path[0])
 		buf_fmt(out, "$(<%s)", path);
 	else
-		put_quoted(out, SHELLS_ZSH, command);
+		script_put_quoted(out, SHELLS_ZSH, command);
 	buf_fmt(out, zsh_text, status, status ? "||" : ";",
 		pipes ? "\"${(j:|:)__od_pipes};\"" : "",
-		takes_tail(command) ? ZSH_TAIL : "");
+		script_is_tail_allowed(command) ? ZSH_TAIL : "");
 }
 
-static void submit_posix(struct buf *out, enum shells_kind kind, struct str command,
-	const char *path, const char *id, int status)
+static void script_submit_posix(struct buf *out, enum shells_kind kind,
+	struct str command, const char *path, const char *id, int status)
 {
 	buf_fmt(out, posix_begin, id);
 	if (path[0]) {
@@ -422,7 +424,7 @@ static void submit_posix(struct buf *out, enum shells_kind kind, struct str comm
 		return;
 	}
 	buf_puts(out, " __od_command=");
-	put_quoted(out, kind, command);
+	script_put_quoted(out, kind, command);
 	buf_fmt(out, posix_eval_text, status);
 }
 
@@ -430,14 +432,14 @@ void script_submit(struct buf *out, enum shells_kind kind, struct str command,
 	const char *path, const char *id, int status)
 {
 	if (kind == SHELLS_BASH)
-		submit_bash(out, command, path, id, status);
+		script_submit_bash(out, command, path, id, status);
 	else if (kind == SHELLS_ZSH)
-		submit_zsh(out, command, path, id, status);
+		script_submit_zsh(out, command, path, id, status);
 	else
-		submit_posix(out, kind, command, path, id, status);
+		script_submit_posix(out, kind, command, path, id, status);
 }
 
-void script_lead(struct buf *out, enum shells_kind kind, const char *id, int status)
+void script_put_lead(struct buf *out, enum shells_kind kind, const char *id, int status)
 {
 	if (kind == SHELLS_BASH)
 		buf_fmt(out, bash_begin, id, "");

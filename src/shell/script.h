@@ -31,7 +31,7 @@ void script_setup(struct buf *out, enum shells_kind kind, bool tty, bool in_fold
  * As script_setup, for a shell that is at a prompt without our mark: our functions and
  * variables in it may be lost. The prompt mark reports the shell's present $?.
  */
-void script_setup_again(struct buf *out, enum shells_kind kind, bool tty,
+void script_setup_restore(struct buf *out, enum shells_kind kind, bool tty,
 	const char *nonce, const char *id);
 
 /* Whether the shell has read the whole file of the command when its start mark comes. */
@@ -51,7 +51,7 @@ bool script_is_plain(struct str command);
  * The line before a text that is typed in unchanged; the line has a prompt of its own. A
  * mark with the id reports that the line was taken; status becomes $? of that line.
  */
-void script_lead(struct buf *out, enum shells_kind kind, const char *id, int status);
+void script_put_lead(struct buf *out, enum shells_kind kind, const char *id, int status);
 
 /*
  * The lines that run the command, or the command in the file at path if path is not

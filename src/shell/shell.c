@@ -30,16 +30,16 @@ static const char note_replaced[] =
 	"The shell had ended before this command, which ran in a new "
 	"one in the same directory.";
 
-void shell_enter(struct shell *s, enum shell_state to)
+void shell_set_state(struct shell *s, enum shell_state to)
 {
 	static const bool legal[6][6] = {
-		[SHELL_GONE] = {[SHELL_STARTING] = true},
-		[SHELL_STARTING] = {[SHELL_IDLE] = true, [SHELL_GONE] = true},
-		[SHELL_IDLE] = {[SHELL_RUNNING] = true, [SHELL_GONE] = true},
+		[SHELL_NONE] = {[SHELL_STARTING] = true},
+		[SHELL_STARTING] = {[SHELL_IDLE] = true, [SHELL_NONE] = true},
+		[SHELL_IDLE] = {[SHELL_RUNNING] = true, [SHELL_NONE] = true},
 		[SHELL_RUNNING] = {[SHELL_DONE] = true},
-		[SHELL_DONE] = {[SHELL_TOLD] = true},
-		[SHELL_TOLD] =
-			{[SHELL_IDLE] = true, [SHELL_GONE] = true, [SHELL_DONE] = true},
+		[SHELL_DONE] = {[SHELL_REPORTED] = true},
+		[SHELL_REPORTED] =
+			{[SHELL_IDLE] = true, [SHELL_NONE] = true, [SHELL_DONE] = true},
 	};
 
 	assert(legal[s->rec->state][to]);
@@ -49,7 +49,7 @@ void shell_enter(struct shell *s, enum shell_state to)
 		spawn_report_close(&s->report);
 	s->rec->entered = clock_ms();
 	__atomic_store_n(&s->rec->state, to, __ATOMIC_RELEASE);
-	shell_tell(s, false);
+	shell_notify_followers(s, false);
 }
 
 void shell_store_name(const struct shell *s, const char *kind, char out[STORE_NAME])
@@ -84,7 +84,7 @@ void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn)
 		log_warn("shell %s: out of memory for a deadline", s->setup.name);
 }
 
-static void at_prompt(struct shell *s, const struct mark_event *e)
+static void shell_save_prompt(struct shell *s, const struct mark_event *e)
 {
 	if (e->cwd.n && e->cwd.n < sizeof(s->rec->cwd)) {
 		memcpy(s->rec->cwd, e->cwd.p, e->cwd.n);
@@ -92,13 +92,13 @@ static void at_prompt(struct shell *s, const struct mark_event *e)
 	}
 	s->rec->background = e->background;
 	s->rec->edits = e->edits;
-	shell_look_up_python(s, e->path);
+	shell_find_python(s, e->path);
 }
 
 /* The kernel counts a kill before the signal goes out, so none is missed here. */
 static void shell_count_oom_kills(struct shell *s)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 	uint64_t now;
 
 	if (rec->oom_known && cgroup_oom_kills(s->setup.cgroup, &now) == 0 &&
@@ -113,13 +113,13 @@ void shell_finish(struct shell *s)
 	buf_free(&s->line);
 	s->probing = false;
 	/* A client with several commands sends the next one at once. */
-	loop_stay_awake(s->loop, SHELL_AWAKE_US);
+	loop_busy_poll(s->loop, SHELL_AWAKE_US);
 	shell_remove_handover(s);
 	shell_count_oom_kills(s);
-	shell_enter(s, SHELL_DONE);
+	shell_set_state(s, SHELL_DONE);
 }
 
-static void prompt_overdue(struct timer *t)
+static void shell_on_prompt_timeout(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
@@ -129,7 +129,7 @@ static void prompt_overdue(struct timer *t)
 }
 
 /* The prompt answers the probe: the line never reached the shell. */
-static void not_run(struct shell *s)
+static void shell_cancel_command(struct shell *s)
 {
 	s->note = s->cancelled ? note_cancelled : note_not_run;
 	s->rec->status = -1;
@@ -141,32 +141,32 @@ static void not_run(struct shell *s)
  * line was typed, or an interrupt has discarded the line; the answer to a probe proves
  * the latter.
  */
-static void old_prompt(struct shell *s)
+static void shell_on_old_prompt(struct shell *s)
 {
 	if (!s->probing) {
 		shell_arm(s, SHELL_KEY_MS, shell_probe);
 		return;
 	}
 	if (s->line.n)
-		shell_type_again(s);
+		shell_retype_line(s);
 	else
-		not_run(s);
+		shell_cancel_command(s);
 }
 
 void shell_on_mark(struct shell *s, const struct mark_event *e)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 
 	/* A line typed ahead of the present command has marks of its own. */
 	if (!str_eq(e->id, str_c(rec->id))) {
 		if (e->kind == MARK_PROMPT && rec->state == SHELL_RUNNING &&
 			!rec->started)
-			old_prompt(s);
+			shell_on_old_prompt(s);
 		return;
 	}
 	if (rec->state == SHELL_STARTING && e->kind == MARK_PROMPT) {
-		at_prompt(s, e);
-		shell_enter(s, SHELL_IDLE);
+		shell_save_prompt(s, e);
+		shell_set_state(s, SHELL_IDLE);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_START) {
 		rec->started = true;
 		s->probing = false;
@@ -177,9 +177,9 @@ void shell_on_mark(struct shell *s, const struct mark_event *e)
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_TEXT_DONE) {
 		rec->status = e->status;
 		rec->text_done = true;
-		at_prompt(s, e);
+		shell_save_prompt(s, e);
 		rec->edits = true; /* until a prompt mark comes */
-		shell_arm(s, SHELL_PROMPT_MS, prompt_overdue);
+		shell_arm(s, SHELL_PROMPT_MS, shell_on_prompt_timeout);
 	} else if (rec->state == SHELL_RUNNING && e->kind == MARK_PROMPT &&
 		!shell_is_lead(s)) {
 		/*
@@ -189,25 +189,25 @@ void shell_on_mark(struct shell *s, const struct mark_event *e)
 		s->lost = !rec->started;
 		if (!rec->text_done)
 			rec->status = e->status;
-		at_prompt(s, e);
+		shell_save_prompt(s, e);
 		shell_finish(s);
 	}
 }
 
-uint64_t shell_entered(const struct shell *s)
+uint64_t shell_get_state_time(const struct shell *s)
 {
 	return s->rec->entered;
 }
 
-uint64_t shell_begun(const struct shell *s)
+uint64_t shell_get_command_start(const struct shell *s)
 {
 	return s->rec->begun;
 }
 
 /* The shell that ran a command has ended, perhaps before the command started. */
-static void ended_running(struct shell *s, int code)
+static void shell_on_exit_running(struct shell *s, int code)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 
 	if (rec->state == SHELL_RUNNING) {
 		if (s->verdict)
@@ -222,15 +222,15 @@ static void ended_running(struct shell *s, int code)
 	shell_notify_done(s);
 }
 
-static void ended_starting(struct shell *s)
+static void shell_on_exit_starting(struct shell *s)
 {
 	const char *why = "it ended while it was starting";
-	int r = spawn_outcome(&s->report);
+	int r = spawn_read_outcome(&s->report);
 
-	shell_enter(s, SHELL_GONE);
+	shell_set_state(s, SHELL_NONE);
 	/* The shell was killed before it could read a start-up file. */
 	if (r == -EINTR && !s->setup.cwd_needed && !s->clean && !shell_is_ending(s))
-		shell_start_elsewhere(s);
+		shell_start_in_root(s);
 	else if (r < 0)
 		s->ops.ready(s->arg, r == -EINTR ? -ETIMEDOUT : r, s->report.step);
 	else if (s->clean || shell_is_ending(s))
@@ -247,22 +247,22 @@ void shell_finish_exit(struct shell *s, enum shell_state before)
 	shell_close_pty(s);
 	switch (before) {
 	case SHELL_STARTING:
-		ended_starting(s);
+		shell_on_exit_starting(s);
 		break;
 	case SHELL_IDLE:
 		s->note = note_replaced;
-		shell_enter(s, SHELL_GONE);
+		shell_set_state(s, SHELL_NONE);
 		break;
 	case SHELL_RUNNING:
-		ended_running(s, s->exit.code);
+		shell_on_exit_running(s, s->exit.code);
 		break;
 	case SHELL_DONE:
 		s->note = note_ended;
 		break;
-	case SHELL_TOLD:
+	case SHELL_REPORTED:
 		s->note = note_replaced;
 		break;
-	case SHELL_GONE:
+	case SHELL_NONE:
 		break;
 	}
 }
@@ -282,7 +282,7 @@ void shell_exited(struct shell *s, int status)
 		return;
 	}
 	s->exit = (struct shell_exit){.under_way = true, .code = code};
-	shell_read_last(s);
+	shell_drain_output(s);
 }
 
 void shell_kill(struct shell *s)
@@ -295,7 +295,7 @@ int shell_report(struct shell *s, struct buf *out, size_t *kept)
 {
 	int r = vt_report(s->vt, &s->shown, out, kept);
 
-	s->told = shell_fed(s);
+	s->reported = shell_get_fed(s);
 	s->rec->reports++;
 	return r;
 }
@@ -305,7 +305,7 @@ unsigned shell_reports(const struct shell *s)
 	return s->rec->reports;
 }
 
-struct shell_result shell_take(struct shell *s)
+struct shell_result shell_take_result(struct shell *s)
 {
 	struct shell_result result = {
 		.status = s->rec->status,
@@ -322,23 +322,23 @@ struct shell_result shell_take(struct shell *s)
 	if (result.ended && !result.note)
 		result.note = note_ended;
 	s->note = NULL;
-	shell_enter(s, SHELL_TOLD);
+	shell_set_state(s, SHELL_REPORTED);
 	return result;
 }
 
 void shell_confirm(struct shell *s)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 
 	if (rec->state == SHELL_RUNNING || rec->state == SHELL_DONE)
-		rec->reported = s->told;
-	if (rec->state != SHELL_TOLD)
+		rec->reported = s->reported;
+	if (rec->state != SHELL_REPORTED)
 		return;
 	rec->reports = 0;
 	rec->reported = 0;
-	rec->again = false;
-	shell_keep_noise(s);
-	shell_enter(s, rec->ended ? SHELL_GONE : SHELL_IDLE);
+	rec->maybe_reported = false;
+	shell_carry_output(s);
+	shell_set_state(s, rec->ended ? SHELL_NONE : SHELL_IDLE);
 }
 
 enum shell_state shell_state(const struct shell *s)
@@ -356,11 +356,11 @@ int shell_no_terminal(const struct shell *s)
 	return s->rec->no_tty;
 }
 
-int shell_tell_no_terminal(struct shell *s)
+int shell_report_no_terminal(struct shell *s)
 {
-	int err = s->tty_told ? 0 : s->rec->no_tty;
+	int err = s->tty_reported ? 0 : s->rec->no_tty;
 
-	s->tty_told = true;
+	s->tty_reported = true;
 	return err;
 }
 
@@ -403,7 +403,7 @@ struct shell *shell_new(struct loop *l, struct store *store,
 		free(s);
 		return NULL;
 	}
-	s->rec = spool_state(&s->spool);
+	s->rec = spool_get_state(&s->spool);
 	s->rec->entered = clock_ms();
 	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "%s", setup->cwd);
 	return s;
@@ -415,7 +415,7 @@ void shell_del(struct shell *s)
 
 	if (!s)
 		return;
-	shell_tell(s, true);
+	shell_notify_followers(s, true);
 	shell_kill(s);
 	children_forget(&s->child);
 	timer_cancel(s->loop, &s->timer);

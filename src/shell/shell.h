@@ -10,7 +10,7 @@
  * survives a crash of this process, as the pty and the shell do; shell_adopt continues
  * where the last process stopped.
  *
- *   GONE -> STARTING -> IDLE -> RUNNING -> DONE -> SHELL_TOLD -> IDLE | GONE
+ *   GONE -> STARTING -> IDLE -> RUNNING -> DONE -> SHELL_REPORTED -> IDLE | GONE
  */
 #ifndef SHELL_SHELL_H
 #define SHELL_SHELL_H
@@ -23,12 +23,12 @@
 #include "proc/store.h"
 
 enum shell_state {
-	SHELL_GONE,     /* no process; shell_start starts a shell */
+	SHELL_NONE,     /* no process; shell_start starts a shell */
 	SHELL_STARTING, /* the shell reads its start-up files */
 	SHELL_IDLE,     /* the shell is at its prompt */
 	SHELL_RUNNING,  /* a command runs */
 	SHELL_DONE,     /* the command has ended, its result is not taken yet */
-	SHELL_TOLD, /* the result is taken, but kept in case a crash loses the answer */
+	SHELL_REPORTED, /* the result is read, and kept for the case of a crash */
 };
 
 /* The settings of a session. The caller owns everything and keeps it until shell_del. */
@@ -97,13 +97,13 @@ void shell_exited(struct shell *s, int status);
 
 enum shell_state shell_state(const struct shell *s);
 /* When that state began, in monotonic milliseconds; a crash of serve keeps it. */
-uint64_t shell_entered(const struct shell *s);
+uint64_t shell_get_state_time(const struct shell *s);
 /* The shell's process, 0 for none. */
 pid_t shell_pid(const struct shell *s);
 /* 0, or the -errno of /dev/ptmx because of which the last shell had no terminal. */
 int shell_no_terminal(const struct shell *s);
 /* As shell_no_terminal, but each error is returned only once; then 0. */
-int shell_tell_no_terminal(struct shell *s);
+int shell_report_no_terminal(struct shell *s);
 
 /* GONE: starts a shell; ops->ready follows, within this call if it cannot be started. */
 void shell_start(struct shell *s);
@@ -119,7 +119,7 @@ int shell_submit(struct shell *s, struct str command, struct str tag) MUST_USE;
  */
 bool shell_claim(struct shell *s, struct str tag) MUST_USE;
 /* The offset (as in shell_raw) at which the present command was submitted. */
-uint64_t shell_begun(const struct shell *s);
+uint64_t shell_get_command_start(const struct shell *s);
 /*
  * RUNNING: types bytes, now or as the terminal takes them. -EMSGSIZE if a line is longer
  * than a terminal in canonical mode takes; ERR_LIMIT if too much is waiting; -errno.
@@ -162,11 +162,11 @@ struct shell_result {
 	uint64_t oom_kills;
 	uint64_t memory_limit; /* of the sandbox, if there are any; 0: unknown */
 };
-/* DONE: returns the result; the state becomes SHELL_TOLD. */
-struct shell_result shell_take(struct shell *s);
+/* DONE: returns the result; the state becomes SHELL_REPORTED. */
+struct shell_result shell_take_result(struct shell *s);
 /*
  * All output reported and the result taken so far have reached the reader: a crash does
- * not bring them back. SHELL_TOLD becomes IDLE, or GONE if the shell has ended.
+ * not bring them back. SHELL_REPORTED becomes IDLE, or GONE if the shell has ended.
  */
 void shell_confirm(struct shell *s);
 
@@ -199,7 +199,7 @@ void shell_unfollow(struct shell *s, struct shell_follower *f);
  * that this process has dropped before offset 0: added to an offset, it gives a position
  * in all output that this process has read.
  */
-uint64_t shell_forgotten(const struct shell *s);
+uint64_t shell_get_dropped(const struct shell *s);
 /* The offset after the last byte of output. */
 uint64_t shell_output_end(const struct shell *s);
 /* The offset after the output that the screen shows; more output may wait. */

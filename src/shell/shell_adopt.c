@@ -21,7 +21,7 @@ bool shell_is_restoring(const struct shell *s)
 }
 
 /* The gap may begin and end inside a sequence, a mark or a line. */
-static void show_gap(struct shell *s, struct spool_gap gap)
+static void shell_adopt_feed_gap(struct shell *s, struct spool_gap gap)
 {
 	char words[128];
 	int n = snprintf(words, sizeof(words),
@@ -34,11 +34,11 @@ static void show_gap(struct shell *s, struct spool_gap gap)
 }
 
 /* Feeds the next part of the output: first the head, then the tail. */
-static void show_next(struct shell *s)
+static void shell_adopt_feed_next(struct shell *s)
 {
 	uint64_t told = s->rec->reported, from = s->restoring.at, at = from;
 	struct spool_gap gap = spool_gap(&s->spool);
-	struct str part = spool_at(&s->spool, at);
+	struct str part = spool_get_bytes(&s->spool, at);
 	bool shown = false;
 
 	if (part.n > SHELL_RESTORE)
@@ -48,11 +48,11 @@ static void show_next(struct shell *s)
 		part.n = (size_t)(told - at);
 	at += shell_feed(s, part, &shown);
 	if (at == gap.from && at < gap.to) {
-		show_gap(s, gap);
+		shell_adopt_feed_gap(s, gap);
 		at = gap.to;
 	}
 	if (from < told && told <= at)
-		vt_mark_now(s->vt, &s->shown);
+		vt_update_mark(s->vt, &s->shown);
 	s->restoring.at = at;
 	/*
 	 * A deadline waits for new output: it must not pass before all old output is
@@ -63,9 +63,9 @@ static void show_next(struct shell *s)
 }
 
 /* The shell has ended, or it is unknown how far its start had come. */
-static void go_on_without(struct shell *s)
+static void shell_adopt_drop_shell(struct shell *s)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 
 	shell_kill(s);
 	rec->pid = 0;
@@ -74,21 +74,21 @@ static void go_on_without(struct shell *s)
 	if (rec->state == SHELL_RUNNING)
 		shell_finish(s);
 	else if (rec->state == SHELL_IDLE || rec->state == SHELL_STARTING)
-		shell_enter(s, SHELL_GONE);
+		shell_set_state(s, SHELL_NONE);
 }
 
 /* Goes on in the state in which the earlier process was killed. */
-static void go_on(struct shell *s)
+static void shell_adopt_resume(struct shell *s)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 
 	if (s->master >= 0 && shell_watch(s) < 0)
 		log_warn("shell %s: its terminal cannot be watched, it is lost",
 			s->setup.name);
 	if (s->io.fd < 0)
-		go_on_without(s);
+		shell_adopt_drop_shell(s);
 	else if (s->typed.n)
-		loop_want(s->loop, &s->io, EPOLLIN | EPOLLOUT);
+		loop_set_events(s->loop, &s->io, EPOLLIN | EPOLLOUT);
 	if (rec->state == SHELL_IDLE)
 		shell_remove_handover(s);
 	/*
@@ -99,31 +99,31 @@ static void go_on(struct shell *s)
 		shell_arm(s, SHELL_PROBE_MS, shell_probe);
 }
 
-static void restored(struct shell *s)
+static void shell_adopt_finish(struct shell *s)
 {
 	struct shell_restoring *r = &s->restoring;
 
 	r->under_way = false;
-	s->told = s->rec->reported;
-	go_on(s);
+	s->reported = s->rec->reported;
+	shell_adopt_resume(s);
 	if (r->exited)
 		shell_exited(s, r->status);
-	shell_tell(s, false);
+	shell_notify_followers(s, false);
 	s->ops.ready(s->arg, 0, NULL);
 }
 
-static void step(struct timer *t)
+static void shell_adopt_on_step(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, restoring.timer);
 
-	while (s->restoring.at < spool_end(&s->spool)) {
-		show_next(s);
+	while (s->restoring.at < spool_get_end(&s->spool)) {
+		shell_adopt_feed_next(s);
 		/* Without memory for a deadline all of it is shown at once. */
-		if (s->restoring.at < spool_end(&s->spool) &&
-			timer_set(s->loop, t, 0, step) == 0)
+		if (s->restoring.at < spool_get_end(&s->spool) &&
+			timer_set(s->loop, t, 0, shell_adopt_on_step) == 0)
 			return;
 	}
-	restored(s);
+	shell_adopt_finish(s);
 }
 
 void shell_restore_now(struct shell *s)
@@ -131,54 +131,54 @@ void shell_restore_now(struct shell *s)
 	if (!s->restoring.under_way)
 		return;
 	timer_cancel(s->loop, &s->restoring.timer);
-	while (s->restoring.at < spool_end(&s->spool))
-		show_next(s);
-	restored(s);
+	while (s->restoring.at < spool_get_end(&s->spool))
+		shell_adopt_feed_next(s);
+	shell_adopt_finish(s);
 }
 
 bool shell_claim(struct shell *s, struct str tag)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 
 	if ((rec->state != SHELL_RUNNING && rec->state != SHELL_DONE) ||
 		!str_eq(tag, str_c(rec->tag)))
 		return false;
 	rec->reports = 0;
-	rec->again = false;
+	rec->maybe_reported = false;
 	if (s->note == note_again)
 		s->note = NULL;
 	return true;
 }
 
 /* Is there a command, or a shell at its prompt? */
-static bool has_something(const struct shell *s)
+static bool shell_adopt_has_state(const struct shell *s)
 {
 	enum shell_state state = s->rec->state;
 
 	if (state == SHELL_IDLE)
 		return s->master >= 0;
-	return state != SHELL_GONE && state != SHELL_STARTING;
+	return state != SHELL_NONE && state != SHELL_STARTING;
 }
 
-static void restore(struct shell *s, const int *status)
+static void shell_adopt_restore(struct shell *s, const int *status)
 {
-	if (!has_something(s)) {
-		go_on_without(s);
+	if (!shell_adopt_has_state(s)) {
+		shell_adopt_drop_shell(s);
 		return;
 	}
 	/* The answer may have been lost with the process that gave it. */
-	if (s->rec->state == SHELL_TOLD) {
-		s->rec->again = true;
-		shell_enter(s, SHELL_DONE);
+	if (s->rec->state == SHELL_REPORTED) {
+		s->rec->maybe_reported = true;
+		shell_set_state(s, SHELL_DONE);
 	}
-	if (s->rec->again)
+	if (s->rec->maybe_reported)
 		s->note = note_again;
 	s->restoring.under_way = true;
 	if (status) {
 		s->restoring.exited = true;
 		s->restoring.status = *status;
 	}
-	step(&s->restoring.timer);
+	shell_adopt_on_step(&s->restoring.timer);
 }
 
 int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int spool)
@@ -193,8 +193,8 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	}
 	spool_free(&s->spool);
 	s->spool = old;
-	s->fed = spool_end(&old);
-	s->rec = spool_state(&s->spool);
+	s->fed = spool_get_end(&old);
+	s->rec = spool_get_state(&s->spool);
 	if (!status && s->rec->exited)
 		status = &s->rec->exit_status;
 	s->rec->pid = status ? 0 : pid;
@@ -204,6 +204,6 @@ int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int s
 	/* The server may have died during shell_end, which stops the shell. */
 	if (s->rec->pid > 0)
 		kill(s->rec->pid, SIGCONT);
-	restore(s, status);
+	shell_adopt_restore(s, status);
 	return 0;
 }

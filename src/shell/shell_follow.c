@@ -21,7 +21,7 @@ void shell_unfollow(struct shell *s, struct shell_follower *f)
 		*at = f->next;
 }
 
-void shell_tell(struct shell *s, bool gone)
+void shell_notify_followers(struct shell *s, bool gone)
 {
 	struct shell_follower *f = s->followers, *next;
 
@@ -33,24 +33,24 @@ void shell_tell(struct shell *s, bool gone)
 	}
 }
 
-void shell_forget(struct shell *s, uint64_t from)
+void shell_drop_output(struct shell *s, uint64_t from)
 {
-	uint64_t end = spool_end(&s->spool);
+	uint64_t end = spool_get_end(&s->spool);
 
-	spool_keep(&s->spool, from);
-	end -= spool_end(&s->spool);
-	s->forgotten += end;
+	spool_drop_before(&s->spool, from);
+	end -= spool_get_end(&s->spool);
+	s->dropped_bytes += end;
 	s->fed = s->fed > end ? s->fed - end : 0;
 }
 
-uint64_t shell_forgotten(const struct shell *s)
+uint64_t shell_get_dropped(const struct shell *s)
 {
-	return s->forgotten;
+	return s->dropped_bytes;
 }
 
 uint64_t shell_output_end(const struct shell *s)
 {
-	return spool_end(&s->spool);
+	return spool_get_end(&s->spool);
 }
 
 uint64_t shell_screen_end(const struct shell *s)

@@ -15,16 +15,16 @@ static const char note_hung[] =
 	"of that shell, and was killed. The next command gets a new one in the same "
 	"directory, without the variables and functions of the old one.";
 
-static void look(struct timer *t);
+static void shell_hang_on_check(struct timer *t);
 
-static void look_in(struct shell *s, uint64_t ms)
+static void shell_hang_arm_check(struct shell *s, uint64_t ms)
 {
-	if (timer_set(s->loop, &s->hang.timer, ms, look) < 0)
+	if (timer_set(s->loop, &s->hang.timer, ms, shell_hang_on_check) < 0)
 		log_warn("shell %s: out of memory for a deadline", s->setup.name);
 }
 
 /* Kills the shell only: its background processes go on, as they do after "exit". */
-static void replace(struct shell *s)
+static void shell_hang_kill_shell(struct shell *s)
 {
 	log_warn("shell %s: it hangs in a lock of its own and is killed", s->setup.name);
 	s->note = note_hung;
@@ -33,31 +33,32 @@ static void replace(struct shell *s)
 }
 
 /* Before the command has started, the deadline of its start covers a hang. */
-static bool hangs(const struct shell *s, char where[PEEK_WHERE])
+static bool shell_hang_is_deadlock(const struct shell *s, char where[INSPECT_TEXT_MAX])
 {
 	return s->rec->pid > 0 && s->rec->started && !shell_is_ending(s) &&
-		shell_is_in_front(s) && peek_deadlock(s->rec->pid, s->setup.path, where);
+		shell_is_foreground(s) &&
+		inspect_is_deadlocked(s->rec->pid, s->setup.path, where);
 }
 
 /*
  * A single sighting may be chance: a hang counts if it is seen twice in the same place.
  */
-static void look(struct timer *t)
+static void shell_hang_on_check(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, hang.timer);
 	struct shell_hang *h = &s->hang;
-	char where[PEEK_WHERE];
+	char where[INSPECT_TEXT_MAX];
 
-	if (!hangs(s, where)) {
+	if (!shell_hang_is_deadlock(s, where)) {
 		h->where[0] = '\0';
 		h->pause *= 2;
 		if (h->pause <= SHELL_HANG_MAX_MS)
-			look_in(s, h->pause);
+			shell_hang_arm_check(s, h->pause);
 	} else if (strcmp(where, h->where) != 0) {
 		memcpy(h->where, where, sizeof(where));
-		look_in(s, SHELL_HANG_MS);
+		shell_hang_arm_check(s, SHELL_HANG_MS);
 	} else {
-		replace(s);
+		shell_hang_kill_shell(s);
 	}
 }
 
@@ -68,5 +69,5 @@ void shell_expect_hang(struct shell *s)
 		return;
 	s->hang.where[0] = '\0';
 	s->hang.pause = SHELL_HANG_MS;
-	look_in(s, s->hang.pause);
+	shell_hang_arm_check(s, s->hang.pause);
 }

@@ -37,7 +37,7 @@ struct shell_lookup {
 /* A job that was killed, and may not have ended yet. */
 static pid_t stuck;
 
-static int lookup_work(void *arg, int in, int out)
+static int shell_lookup_run(void *arg, int in, int out)
 {
 	const struct shell_lookup *k = arg;
 	struct str rest = k->path;
@@ -55,7 +55,7 @@ static int lookup_work(void *arg, int in, int out)
 	return 0;
 }
 
-static void lookup_free(struct later *later)
+static void shell_lookup_free(struct later *later)
 {
 	free(container_of(later, struct shell_lookup, later));
 }
@@ -68,10 +68,10 @@ void shell_drop_lookup(struct shell *s)
 		return;
 	s->lookup = NULL;
 	job_free(&k->job);
-	loop_free_later(s->loop, &k->later, lookup_free);
+	loop_defer_free(s->loop, &k->later, shell_lookup_free);
 }
 
-static void lookup_done(struct job *j)
+static void shell_lookup_on_done(struct job *j)
 {
 	struct shell_lookup *k = container_of(j, struct shell_lookup, job);
 	struct shell *s = k->shell;
@@ -82,7 +82,7 @@ static void lookup_done(struct job *j)
 	if (n)
 		memcpy(s->rec->python, j->out.p, n);
 	s->rec->python[n] = '\0';
-	if (j->outcome == JOB_LATE)
+	if (j->outcome == JOB_TIMED_OUT)
 		stuck = k->pid;
 	shell_drop_lookup(s);
 	s->done_due = s->awaits_python = false;
@@ -90,17 +90,17 @@ static void lookup_done(struct job *j)
 		s->ops.done(s->arg);
 }
 
-static bool lookup_is_stuck(void)
+static bool shell_lookup_is_stuck(void)
 {
 	if (stuck && kill(stuck, 0) < 0 && errno == ESRCH)
 		stuck = 0;
 	return stuck != 0;
 }
 
-static struct shell_lookup *lookup_new(struct shell *s, struct str path)
+static struct shell_lookup *shell_lookup_new(struct shell *s, struct str path)
 {
 	struct shell_lookup *k =
-		lookup_is_stuck() ? NULL : calloc(1, sizeof(*k) + path.n);
+		shell_lookup_is_stuck() ? NULL : calloc(1, sizeof(*k) + path.n);
 
 	if (!k)
 		return NULL;
@@ -110,18 +110,18 @@ static struct shell_lookup *lookup_new(struct shell *s, struct str path)
 	return k;
 }
 
-static int lookup_start(struct shell *s, struct str path)
+static int shell_lookup_start(struct shell *s, struct str path)
 {
-	static const struct job_ops ops = {.done = lookup_done};
+	static const struct job_ops ops = {.done = shell_lookup_on_done};
 	struct job_conf conf = {
 		.ops = &ops,
 		.user = s->setup.user,
-		.work = lookup_work,
+		.work = shell_lookup_run,
 		.ms = LOOKUP_MS,
 		.out_max = FILE_PATH_MAX,
 		.kind = JOB_LONG,
 	};
-	struct shell_lookup *k = lookup_new(s, path);
+	struct shell_lookup *k = shell_lookup_new(s, path);
 	int r;
 
 	if (!k)
@@ -137,7 +137,7 @@ static int lookup_start(struct shell *s, struct str path)
 	return 0;
 }
 
-void shell_look_up_python(struct shell *s, struct str path)
+void shell_find_python(struct shell *s, struct str path)
 {
 	bool same = s->lookup ? str_eq(path, s->lookup->path)
 			      : str_eq(path, buf_view(&s->searched));
@@ -150,7 +150,7 @@ void shell_look_up_python(struct shell *s, struct str path)
 	buf_reset(&s->searched);
 	buf_str(&s->searched, path);
 	s->search_again = loop_now(s->loop) + LOOKUP_AGAIN_MS;
-	s->awaits_python = lookup_start(s, path) == 0 && !same;
+	s->awaits_python = shell_lookup_start(s, path) == 0 && !same;
 }
 
 void shell_notify_done(struct shell *s)

@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-uint64_t shell_fed(const struct shell *s)
+uint64_t shell_get_fed(const struct shell *s)
 {
-	size_t pending = mark_pending(&s->marks);
+	size_t pending = mark_count_pending(&s->marks);
 
 	/* A part of a mark does not count: the other part alone would be text. */
 	return s->fed > pending ? s->fed - pending : 0;
@@ -22,7 +22,7 @@ uint64_t shell_fed(const struct shell *s)
 
 bool shell_has_backlog(const struct shell *s)
 {
-	return s->fed < spool_end(&s->spool);
+	return s->fed < spool_get_end(&s->spool);
 }
 
 /* Shows data, which came before *in; data that has to wait is put back in front. */
@@ -35,7 +35,7 @@ static void shell_feed_data(
 	/* A part of a prefix that turned out to be no mark is not in *in. */
 	if (data.p + data.n != in->p)
 		limit = UINT64_MAX;
-	r = vt_feed_some(s->vt, &rest, limit);
+	r = vt_feed_limited(s->vt, &rest, limit);
 	if (r < 0)
 		log_warn("shell %s: out of memory, output is lost", s->setup.name);
 	if (s->rec->state == SHELL_RUNNING && s->ops.printed && !s->restoring.under_way)
@@ -51,7 +51,7 @@ static void shell_feed_until(struct shell *s, struct str *in, uint64_t limit, bo
 	struct str data;
 	enum mark_step step;
 
-	while (in->n && vt_work(s->vt) < limit) {
+	while (in->n && vt_get_work(s->vt) < limit) {
 		step = mark_next(&s->marks, in, &data, &e);
 		if (step == MARK_EVENT) {
 			shell_on_mark(s, &e);
@@ -66,7 +66,7 @@ size_t shell_feed(struct shell *s, struct str in, bool *shown)
 {
 	size_t all = in.n;
 
-	shell_feed_until(s, &in, vt_work(s->vt) + SHELL_WORK, shown);
+	shell_feed_until(s, &in, vt_get_work(s->vt) + SHELL_WORK, shown);
 	return all - in.n;
 }
 
@@ -78,15 +78,15 @@ void shell_feed_all(struct shell *s, struct str in)
 }
 
 /* Notifies the owner and followers of the text in the bytes that were just fed. */
-static void shell_tell_printed(struct shell *s, bool shown)
+static void shell_notify_output(struct shell *s, bool shown)
 {
 	if (s->fresh.err)
 		log_warn("shell %s: out of memory, output is lost", s->setup.name);
 	if (s->fresh.n)
-		s->ops.printed(s->arg, buf_view(&s->fresh), shell_fed(s));
+		s->ops.printed(s->arg, buf_view(&s->fresh), shell_get_fed(s));
 	buf_reset(&s->fresh);
 	if (shown)
-		shell_tell(s, false);
+		shell_notify_followers(s, false);
 }
 
 /* Feeds the newest bytes of the spool; `part` begins where s->fed stands. */
@@ -97,14 +97,14 @@ static void shell_feed_part(struct shell *s, struct str part, uint64_t limit, bo
 
 	shell_feed_until(s, &part, limit, &some);
 	s->fed += all - part.n;
-	shell_tell_printed(s, some);
+	shell_notify_output(s, some);
 	*shown |= some;
 }
 
 static void shell_feed_backlog(struct shell *s, uint64_t limit, bool *shown)
 {
-	while (shell_has_backlog(s) && vt_work(s->vt) < limit) {
-		struct str part = spool_at(&s->spool, s->fed);
+	while (shell_has_backlog(s) && vt_get_work(s->vt) < limit) {
+		struct str part = spool_get_bytes(&s->spool, s->fed);
 
 		/*
 		 * At most as many bytes as a read, so that shell_ops.printed gets no
@@ -122,7 +122,7 @@ void shell_print(struct shell *s, struct str bytes)
 	size_t room;
 
 	for (size_t i = 0; i < bytes.n; i++) {
-		*spool_room(&s->spool, &room) = bytes.p[i];
+		*spool_get_space(&s->spool, &room) = bytes.p[i];
 		shell_feed_part(s, spool_commit(&s->spool, 1), UINT64_MAX, &shown);
 	}
 }
@@ -134,14 +134,14 @@ void shell_print(struct shell *s, struct str bytes)
 static int shell_pump(struct shell *s, bool *shown)
 {
 	enum shell_state before = s->rec->state;
-	uint64_t limit = vt_work(s->vt) + SHELL_WORK;
+	uint64_t limit = vt_get_work(s->vt) + SHELL_WORK;
 	size_t total = 0;
 
 	shell_feed_backlog(s, limit, shown);
 	while (total < SHELL_READ_BUDGET && s->rec->state == before &&
-		vt_work(s->vt) < limit) {
+		vt_get_work(s->vt) < limit) {
 		size_t room;
-		char *p = spool_room(&s->spool, &room);
+		char *p = spool_get_space(&s->spool, &room);
 		ssize_t n = s->master < 0 ? 0 : read(s->master, p, room);
 
 		if (n < 0 && errno == EINTR)
@@ -159,44 +159,43 @@ static int shell_pump(struct shell *s, bool *shown)
  * Notifies the owner of a change of state. Never during a feed: the owner may begin the
  * next command, which clears the spool.
  */
-static void shell_settle(struct shell *s, enum shell_state before)
+static void shell_notify_state(struct shell *s, enum shell_state before)
 {
 	if (before == SHELL_STARTING && s->rec->state == SHELL_IDLE) {
-		shell_forget(s, s->fed);
+		shell_drop_output(s, s->fed);
 		s->ops.ready(s->arg, 0, NULL);
 	} else if (before == SHELL_RUNNING && s->rec->state == SHELL_DONE) {
 		shell_notify_done(s);
 	}
 }
 
-static timer_fn shell_turn_due;
+static timer_fn shell_on_turn;
 
 /* The backlog has its turn after the other events that wait in the loop. */
 static void shell_arm_turn(struct shell *s)
 {
 	bool shown = false;
 
-	while (shell_has_backlog(s) &&
-		timer_set(s->loop, &s->turn, 0, shell_turn_due) < 0)
+	while (shell_has_backlog(s) && timer_set(s->loop, &s->turn, 0, shell_on_turn) < 0)
 		/* Without memory for a deadline all of it is fed at once. */
 		shell_feed_backlog(s, UINT64_MAX, &shown);
 }
 
-void shell_keep_noise(struct shell *s)
+void shell_carry_output(struct shell *s)
 {
 	bool shown = false;
 
-	shell_forget(s, s->told);
+	shell_drop_output(s, s->reported);
 	vt_reset(s->vt);
 	mark_restart(&s->marks);
 	s->shown = (struct vt_mark){0};
-	s->told = 0;
+	s->reported = 0;
 	s->fed = 0;
-	shell_feed_backlog(s, vt_work(s->vt) + SHELL_WORK, &shown);
+	shell_feed_backlog(s, vt_get_work(s->vt) + SHELL_WORK, &shown);
 	shell_arm_turn(s);
 }
 
-static void shell_take_turn(struct shell *s)
+static void shell_run_turn(struct shell *s)
 {
 	enum shell_state before = s->rec->state;
 	bool shown = false;
@@ -210,17 +209,17 @@ static void shell_take_turn(struct shell *s)
 	shell_arm_turn(s);
 	if (shown && s->rec->state == SHELL_RUNNING)
 		s->ops.output(s->arg);
-	shell_settle(s, before);
+	shell_notify_state(s, before);
 }
 
 /* Whether more of a command's last output is to be fed, or may come. */
-static bool shell_has_last(const struct shell *s)
+static bool shell_has_final_output(const struct shell *s)
 {
 	return s->rec->state == SHELL_RUNNING &&
 		(shell_has_backlog(s) || s->exit.bytes < SHELL_LAST_MAX);
 }
 
-void shell_read_last(struct shell *s)
+void shell_drain_output(struct shell *s)
 {
 	enum shell_state before = s->rec->state;
 	bool shown = false;
@@ -232,39 +231,39 @@ void shell_read_last(struct shell *s)
 	 */
 	for (size_t i = 0; i < SHELL_LAST_MAX / SHELL_READ_BUDGET && r > 0; i++) {
 		r = shell_pump(s, &shown);
-		if (r > 0 && shell_has_last(s) &&
-			timer_set(s->loop, &s->turn, 0, shell_turn_due) == 0)
+		if (r > 0 && shell_has_final_output(s) &&
+			timer_set(s->loop, &s->turn, 0, shell_on_turn) == 0)
 			return;
 	}
 	shell_arm_turn(s);
 	shell_finish_exit(s, before);
 }
 
-static void shell_turn_due(struct timer *t)
+static void shell_on_turn(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, turn);
 
 	if (s->exit.under_way)
-		shell_read_last(s);
+		shell_drain_output(s);
 	else
-		shell_take_turn(s);
+		shell_run_turn(s);
 }
 
-static void shell_pty_ready(struct io *io, uint32_t events)
+static void shell_on_pty_ready(struct io *io, uint32_t events)
 {
 	struct shell *s = container_of(io, struct shell, io);
 
 	(void)events;
 	timer_cancel(s->loop, &s->turn);
 	if (s->exit.under_way)
-		shell_read_last(s);
+		shell_drain_output(s);
 	else
-		shell_take_turn(s);
+		shell_run_turn(s);
 }
 
 int shell_watch(struct shell *s)
 {
 	if (s->io.fd >= 0)
 		return 0;
-	return loop_add(s->loop, &s->io, s->master, EPOLLIN, shell_pty_ready);
+	return loop_add(s->loop, &s->io, s->master, EPOLLIN, shell_on_pty_ready);
 }

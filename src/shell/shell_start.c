@@ -21,32 +21,32 @@ static const char note_elsewhere[] =
 	"The shell was started in /, and without the user's start-up files, because its "
 	"directory could not be entered within 5 seconds.";
 
-static void start_failed(struct shell *s, int err, const char *why)
+static void shell_fail_start(struct shell *s, int err, const char *why)
 {
 	shell_kill(s);
 	children_forget(&s->child);
 	shell_close_pty(s);
 	s->rec->pid = 0;
-	shell_enter(s, SHELL_GONE);
+	shell_set_state(s, SHELL_NONE);
 	s->ops.ready(s->arg, err, why);
 }
 
-static void start_overdue(struct timer *t)
+static void shell_on_start_kill(struct timer *t)
 {
 	shell_kill(container_of(t, struct shell, timer));
 }
 
 /* Sends SIGHUP and SIGTERM before SIGKILL: a start-up file may have to clean up. */
-static void start_slow(struct timer *t)
+static void shell_on_start_timeout(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
 	kill(-s->rec->pid, SIGHUP);
 	kill(-s->rec->pid, SIGTERM);
-	shell_arm(s, SHELL_KILL_MS, start_overdue);
+	shell_arm(s, SHELL_KILL_MS, shell_on_start_kill);
 }
 
-static int keep(struct shell *s)
+static int shell_store_fds(struct shell *s)
 {
 	char name[STORE_NAME];
 	int r;
@@ -59,7 +59,7 @@ static int keep(struct shell *s)
 	return store_put(s->store, name, s->spool.fd, 0);
 }
 
-static int new_nonce(struct shell *s)
+static int shell_make_nonce(struct shell *s)
 {
 	uint8_t random[MARK_NONCE / 2];
 	int r = random_bytes(random, sizeof(random));
@@ -72,19 +72,19 @@ static int new_nonce(struct shell *s)
 	return shell_new_id(s->rec->id);
 }
 
-static int type_setup(struct shell *s)
+static int shell_type_setup(struct shell *s)
 {
 	struct buf line = BUF_INIT(SPOOL_READ);
 	int r;
 
-	script_setup(&line, s->setup.kind, shell_reaches_tty(s), s->in_folder,
+	script_setup(&line, s->setup.kind, shell_is_tty_reachable(s), s->in_folder,
 		s->rec->nonce, s->rec->id);
 	r = line.err ? line.err : shell_type_line(s, buf_view(&line));
 	buf_free(&line);
 	return r;
 }
 
-static void child_ended(struct child *c, int status)
+static void shell_on_child_exit(struct child *c, int status)
 {
 	shell_exited(container_of(c, struct shell, child), status);
 }
@@ -117,7 +117,8 @@ static const char **shell_env_new(const struct shell *s, const char *more)
  * Opens the terminal, or a socket instead, and gives the other end, *other, to the
  * child. *why names the step that fails.
  */
-static int open_terminal(struct shell *s, struct spawn *sp, int *other, const char **why)
+static int shell_open_terminal(
+	struct shell *s, struct spawn *sp, int *other, const char **why)
 {
 	int r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, other);
 
@@ -126,7 +127,7 @@ static int open_terminal(struct shell *s, struct spawn *sp, int *other, const ch
 	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
 		return r;
 	if (r != s->rec->no_tty)
-		s->tty_told = false;
+		s->tty_reported = false;
 	s->rec->no_tty = r;
 	vt_set_newline(s->vt, r < 0);
 	sp->tty = r < 0 ? -1 : *other;
@@ -145,7 +146,7 @@ static int open_terminal(struct shell *s, struct spawn *sp, int *other, const ch
  * gVisor's /dev/tty fails for all processes. Linux reports ENXIO to this process, which
  * has no terminal.
  */
-static bool has_dev_tty(void)
+static bool shell_has_dev_tty(void)
 {
 	int fd = fd_open("/dev/tty", O_RDONLY | O_NOCTTY, 0);
 	bool has = fd != -EIO && fd != -ENOENT;
@@ -162,11 +163,11 @@ static bool shell_make_folder(const struct shell *s, char path[TTY_FOLDER_PATH])
 {
 	const char *file = s->clean ? NULL : env_value(s->setup.env, "ENV");
 
-	return s->setup.kind == SHELLS_ASH && shell_reaches_tty(s) && !file &&
+	return s->setup.kind == SHELLS_ASH && shell_is_tty_reachable(s) && !file &&
 		s->rec->cwd[0] == '/' && tty_folder_make(tty_folder_places, path) == 0;
 }
 
-static int spawn_shell(struct shell *s, const char **why)
+static int shell_spawn(struct shell *s, const char **why)
 {
 	char folder[TTY_FOLDER_PATH], back[sizeof("OLDPWD=") + SHELL_CWD_MAX];
 	const char *const named[] = {s->setup.arg0, "-i", TTY_FOLDER_NAME, NULL};
@@ -188,10 +189,10 @@ static int spawn_shell(struct shell *s, const char **why)
 	*why = s->setup.missing;
 	if (!s->setup.path)
 		return -ENOENT;
-	r = open_terminal(s, &sp, &other, why);
+	r = shell_open_terminal(s, &sp, &other, why);
 	if (r < 0)
 		return r;
-	s->rec->poor_tty = !has_dev_tty();
+	s->rec->poor_tty = !shell_has_dev_tty();
 	more = script_argv(s->setup.kind, s->clean, !s->rec->no_tty, !s->rec->poor_tty);
 	for (size_t i = 0; more[i]; i++)
 		argv[i + 1] = more[i];
@@ -211,45 +212,45 @@ static int spawn_shell(struct shell *s, const char **why)
 	if (r < 0)
 		return r;
 	s->rec->pid = pid;
-	children_watch(&s->child, pid, child_ended);
+	children_watch(&s->child, pid, shell_on_child_exit);
 	*why = "the event loop takes no more descriptors";
 	return shell_watch(s);
 }
 
-static void start(struct shell *s, bool clean)
+static void shell_start_process(struct shell *s, bool clean)
 {
 	const char *why = "no random numbers";
 	int r;
 
-	shell_enter(s, SHELL_STARTING);
+	shell_set_state(s, SHELL_STARTING);
 	s->clean = clean;
-	s->told = 0;
+	s->reported = 0;
 	s->rec->ended = s->rec->exited = false;
-	shell_forget(s, spool_end(&s->spool));
+	shell_drop_output(s, spool_get_end(&s->spool));
 	vt_reset(s->vt);
 	s->shown = (struct vt_mark){0};
-	r = new_nonce(s);
+	r = shell_make_nonce(s);
 	if (r == 0)
-		r = spawn_shell(s, &why);
+		r = shell_spawn(s, &why);
 	if (r == 0) {
 		why = "the terminal takes no input";
-		r = type_setup(s);
+		r = shell_type_setup(s);
 		/* The shell has ended: its exit status follows and gives the reason. */
 		if (r == -EIO || r == -EPIPE)
 			r = 0;
 	}
-	if (r == 0 && keep(s) < 0)
+	if (r == 0 && shell_store_fds(s) < 0)
 		log_warn("shell %s: init keeps nothing, a crash would end it",
 			s->setup.name);
 	if (r == 0)
-		shell_arm(s, SHELL_START_MS, start_slow);
+		shell_arm(s, SHELL_START_MS, shell_on_start_timeout);
 	else
-		start_failed(s, r, why);
+		shell_fail_start(s, r, why);
 }
 
 void shell_start(struct shell *s)
 {
-	start(s, false);
+	shell_start_process(s, false);
 }
 
 /* Faulty start-up files of the user must not leave the session without a shell. */
@@ -258,14 +259,14 @@ void shell_start_clean(struct shell *s)
 	log_warn("shell %s: its start-up files end it or hang, starting without them",
 		s->setup.name);
 	s->note = note_clean;
-	start(s, true);
+	shell_start_process(s, true);
 }
 
-void shell_start_elsewhere(struct shell *s)
+void shell_start_in_root(struct shell *s)
 {
 	log_warn("shell %s: %s takes too long, starting in /", s->setup.name,
 		s->report.step);
 	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "/");
 	s->note = note_elsewhere;
-	start(s, true);
+	shell_start_process(s, true);
 }

@@ -15,23 +15,23 @@ static const char note_stuck[] =
 	"killed. The next command gets a new one in the same "
 	"directory.";
 
-pid_t shell_front(const struct shell *s)
+pid_t shell_get_foreground(const struct shell *s)
 {
 	pid_t group = pty_foreground(s->master);
 
 	if (group != -ENOTTY || s->rec->no_tty || s->rec->pid <= 0)
 		return group;
-	return tree_guess_front(s->rec->pid);
+	return tree_guess_foreground(s->rec->pid);
 }
 
-bool shell_is_in_front(const struct shell *s)
+bool shell_is_foreground(const struct shell *s)
 {
 	if (!s->rec->no_tty)
-		return shell_front(s) == s->rec->pid;
+		return shell_get_foreground(s) == s->rec->pid;
 	return tree_signal(s->rec->pid, 0) == 0;
 }
 
-bool shell_reaches_tty(const struct shell *s)
+bool shell_is_tty_reachable(const struct shell *s)
 {
 	return !s->rec->no_tty && !s->rec->poor_tty;
 }
@@ -43,7 +43,7 @@ bool shell_reaches_tty(const struct shell *s)
 int shell_type_line(struct shell *s, struct str line)
 {
 	/* Only a real terminal handles the kill key at the start of the line. */
-	if (!shell_reaches_tty(s) && str_starts(line, STR(SCRIPT_KILL_LINE)))
+	if (!shell_is_tty_reachable(s) && str_starts(line, STR(SCRIPT_KILL_LINE)))
 		line = str_skip(line, strlen(SCRIPT_KILL_LINE));
 	while (line.n) {
 		ssize_t n = write(s->master, line.p, line.n);
@@ -56,14 +56,14 @@ int shell_type_line(struct shell *s, struct str line)
 	return 0;
 }
 
-static timer_fn accept_overdue;
+static timer_fn shell_on_accept_timeout;
 
 void shell_probe(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
 	s->probing = true;
-	shell_arm(s, SHELL_ACCEPT_MS, accept_overdue);
+	shell_arm(s, SHELL_ACCEPT_MS, shell_on_accept_timeout);
 	if (shell_type_line(s, STR("\n")) < 0)
 		log_warn("shell %s: its terminal takes no input", s->setup.name);
 }
@@ -78,13 +78,13 @@ int shell_new_id(char id[MARK_ID + 1])
 	return r;
 }
 
-static void accept_overdue(struct timer *t)
+static void shell_on_accept_timeout(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, timer);
 
 	/* A line typed ahead is still running and comes first. */
-	if (!shell_is_in_front(s)) {
-		shell_arm(s, SHELL_ACCEPT_MS, accept_overdue);
+	if (!shell_is_foreground(s)) {
+		shell_arm(s, SHELL_ACCEPT_MS, shell_on_accept_timeout);
 		return;
 	}
 	s->note = note_stuck;
@@ -98,13 +98,13 @@ bool shell_is_lead(struct shell *s)
 
 int shell_begin(struct shell *s, struct str tag)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 
 	assert(tag.n <= SHELL_TAG_MAX);
 	if (tag.n)
 		memcpy(rec->tag, tag.p, tag.n);
 	rec->tag[tag.n] = '\0';
-	rec->begun = shell_fed(s);
+	rec->begun = shell_get_fed(s);
 	rec->started = false;
 	rec->typed_in = false;
 	rec->text_done = false;
@@ -114,56 +114,57 @@ int shell_begin(struct shell *s, struct str tag)
 	rec->oom_known = cgroup_oom_kills(s->setup.cgroup, &rec->oom_before) == 0;
 	rec->oom_kills = 0;
 	pty_reset_modes(s->master);
-	shell_enter(s, SHELL_RUNNING);
+	shell_set_state(s, SHELL_RUNNING);
 	return shell_watch(s);
 }
 
 /* Types the line of the command; r < 0: there is no line. */
-static void send_line(struct shell *s, int r)
+static void shell_send_line(struct shell *s, int r)
 {
 	if (r == 0)
 		r = s->line.err ? s->line.err : shell_type_line(s, buf_view(&s->line));
-	loop_stay_awake(s->loop, SHELL_AWAKE_US);
+	loop_busy_poll(s->loop, SHELL_AWAKE_US);
 	/* If the terminal takes no line, its shell is stuck. */
-	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, accept_overdue);
+	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_on_accept_timeout);
 }
 
-void shell_type_again(struct shell *s)
+void shell_retype_line(struct shell *s)
 {
 	s->probing = false;
-	send_line(s, 0);
+	shell_send_line(s, 0);
 }
 
 /* Is the command a text that waits for more lines, which only a terminal can supply? */
-static bool is_for_typing(const struct shell *s, struct str command)
+static bool shell_is_document(const struct shell *s, struct str command)
 {
 	return !s->rec->edits && command.n <= SHELL_DOCUMENT_MAX &&
-		script_is_plain(command) && split_wants_document(command);
+		script_is_plain(command) && split_is_in_document(command);
 }
 
 /*
  * Types the command in one write, so that a crash leaves all of it or nothing. From then
  * on the shell reads its lines as from a person; input and keys reach it the same way.
  */
-static int type_in(struct shell *s, struct str command, struct str tag)
+static int shell_type_document(struct shell *s, struct str command, struct str tag)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 	int r = shell_new_id(rec->id);
 
 	if (r < 0)
 		return r;
-	script_lead(&s->line, s->setup.kind, rec->id, rec->status < 0 ? 0 : rec->status);
+	script_put_lead(
+		&s->line, s->setup.kind, rec->id, rec->status < 0 ? 0 : rec->status);
 	buf_str(&s->line, command);
 	buf_putc(&s->line, '\n');
 	r = shell_begin(s, tag);
 	rec->typed_in = true;
 	s->prompts = 0;
-	send_line(s, r);
+	shell_send_line(s, r);
 	return 0;
 }
 
 /* mksh crashes if a file ends in an alias without a newline. */
-static const char *file_end(const struct shell *s)
+static const char *shell_get_file_end(const struct shell *s)
 {
 	return script_reads_first(s->setup.kind) ? "" : "\n";
 }
@@ -171,14 +172,15 @@ static const char *file_end(const struct shell *s)
 /*
  * Makes the line that runs the command, and the file of the command if it needs a file.
  */
-static int hand_over(struct shell *s, struct str command, struct buf *line)
+static int shell_make_line(struct shell *s, struct str command, struct buf *line)
 {
-	struct record *rec = s->rec;
+	struct shell_record *rec = s->rec;
 	int status = rec->status < 0 ? 0 : rec->status;
 	int r = 0;
 
 	if (rec->edits || !script_can_type(s->setup.kind, command))
-		r = handover_write(command, file_end(s), s->setup.user, rec->handover);
+		r = handover_write(
+			command, shell_get_file_end(s), s->setup.user, rec->handover);
 	if (r < 0 && (rec->edits || !script_is_plain(command)))
 		return r;
 	script_submit(line, s->setup.kind, command, rec->handover, rec->id, status);
@@ -193,18 +195,18 @@ int shell_submit(struct shell *s, struct str command, struct str tag)
 	assert(s->rec->state == SHELL_IDLE);
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
-	shell_remember(s, command);
+	shell_store_command(s, command);
 	buf_free(&s->line);
 	if (s->lost)
-		shell_set_up_again(s);
+		shell_retype_setup(s);
 	s->lost = false;
-	if (is_for_typing(s, command))
-		return type_in(s, command, tag);
+	if (shell_is_document(s, command))
+		return shell_type_document(s, command, tag);
 	r = shell_new_id(s->rec->id);
 	if (r == 0)
-		r = hand_over(s, command, &s->line);
+		r = shell_make_line(s, command, &s->line);
 	if (r == 0)
-		send_line(s, shell_begin(s, tag));
+		shell_send_line(s, shell_begin(s, tag));
 	else
 		shell_remove_handover(s);
 	return r;

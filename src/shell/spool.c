@@ -34,9 +34,9 @@ _Static_assert(SPOOL_HEAD % WINDOW == 0, "the ring begins with a window");
  * the commit.
  *
  * A single word holds the end and the number of the bank in use. The other bank is
- * empty, or its content has no meaning. spool_keep fills the other bank with the bytes
- * that are kept, switches over with a single store and empties the old bank; spool_adopt
- * empties the other bank again, in case that step is missing.
+ * empty, or its content has no meaning. spool_drop_before fills the other bank with the
+ * bytes that are kept, switches over with a single store and empties the old bank;
+ * spool_adopt empties the other bank again, in case that step is missing.
  */
 struct spool_map {
 	uint64_t word; /* end, times two, plus the number of the bank in use */
@@ -48,29 +48,29 @@ struct spool_map {
 
 _Static_assert(offsetof(struct spool_map, banks) == PAGE_MAX, "banks are whole pages");
 
-static unsigned bank_no(const struct spool *s)
+static unsigned spool_get_bank_index(const struct spool *s)
 {
 	return s->map->word & 1;
 }
 
-static char *bank(const struct spool *s)
+static char *spool_get_bank(const struct spool *s)
 {
-	return s->map->banks[bank_no(s)];
+	return s->map->banks[spool_get_bank_index(s)];
 }
 
-uint64_t spool_end(const struct spool *s)
+uint64_t spool_get_end(const struct spool *s)
 {
 	return s->map->word >> 1;
 }
 
 /* Only this function changes the word; the compiler may not move a store over it. */
-static void set(struct spool *s, unsigned no, uint64_t end)
+static void spool_set_word(struct spool *s, unsigned no, uint64_t end)
 {
 	__atomic_store_n(&s->map->word, end << 1 | no, __ATOMIC_RELEASE);
 }
 
 /* The index of the byte at offset in its bank. */
-static size_t place(uint64_t offset)
+static size_t spool_get_index(uint64_t offset)
 {
 	if (offset < SPOOL_HEAD)
 		return (size_t)offset;
@@ -78,23 +78,23 @@ static size_t place(uint64_t offset)
 }
 
 /* The number of bytes from offset on that lie in the same window. */
-static size_t piece(uint64_t offset)
+static size_t spool_get_run_length(uint64_t offset)
 {
-	size_t at = place(offset), left = WINDOW - at % WINDOW;
+	size_t at = spool_get_index(offset), left = WINDOW - at % WINDOW;
 
 	return left < BANK - at ? left : BANK - at;
 }
 
 /* The space to read into is never more than a terminal gives at a time. */
-static size_t room_at(uint64_t end)
+static size_t spool_get_read_space(uint64_t end)
 {
-	size_t left = piece(end);
+	size_t left = spool_get_run_length(end);
 
 	return left < SPOOL_READ ? left : SPOOL_READ;
 }
 
 /* Takes the window around p out of the resident set; its bytes stay in the file. */
-static void leave(struct spool *s, char *p)
+static void spool_release_window(struct spool *s, char *p)
 {
 	size_t at = (size_t)(p - s->map->banks[0]) % BANK_PAGES;
 	size_t begin = at - at % WINDOW;
@@ -105,7 +105,7 @@ static void leave(struct spool *s, char *p)
 }
 
 /* Returns the first n bytes of a bank to the system: they are zero again. */
-static void empty(struct spool *s, unsigned no, size_t n)
+static void spool_empty_bank(struct spool *s, unsigned no, size_t n)
 {
 	char *b = s->map->banks[no];
 	off_t at = b - (char *)s->map;
@@ -117,7 +117,7 @@ static void empty(struct spool *s, unsigned no, size_t n)
 		memset(b, 0, n);
 }
 
-static int map(struct spool *s, int fd)
+static int spool_map_fd(struct spool *s, int fd)
 {
 	void *p = mmap(NULL, sizeof(*s->map), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -129,42 +129,42 @@ static int map(struct spool *s, int fd)
 
 int spool_make(struct spool *s)
 {
-	int fd = fd_memory("od-spool", sizeof(*s->map));
-	int r = fd < 0 ? fd : map(s, fd);
+	int fd = fd_create_memory("od-spool", sizeof(*s->map));
+	int r = fd < 0 ? fd : spool_map_fd(s, fd);
 
 	if (r < 0)
 		fd_close(&fd);
 	return r;
 }
 
-char *spool_room(struct spool *s, size_t *n)
+char *spool_get_space(struct spool *s, size_t *n)
 {
-	*n = room_at(spool_end(s));
-	return bank(s) + place(spool_end(s));
+	*n = spool_get_read_space(spool_get_end(s));
+	return spool_get_bank(s) + spool_get_index(spool_get_end(s));
 }
 
 /* Clears the n bytes from offset on if the ring holds older bytes there. */
-static void clear(struct spool *s, uint64_t offset, size_t n)
+static void spool_clear_range(struct spool *s, uint64_t offset, size_t n)
 {
-	size_t at = place(offset);
+	size_t at = spool_get_index(offset);
 	size_t first = n < BANK - at ? n : BANK - at;
 
 	if (offset + n <= BANK)
 		return;
-	memset(bank(s) + at, 0, first);
-	memset(bank(s) + SPOOL_HEAD, 0, n - first);
+	memset(spool_get_bank(s) + at, 0, first);
+	memset(spool_get_bank(s) + SPOOL_HEAD, 0, n - first);
 }
 
 struct str spool_commit(struct spool *s, size_t n)
 {
-	uint64_t end = spool_end(s);
-	char *got = bank(s) + place(end);
+	uint64_t end = spool_get_end(s);
+	char *got = spool_get_bank(s) + spool_get_index(end);
 
-	clear(s, end + SPOOL_READ, n);
-	set(s, bank_no(s), end + n);
+	spool_clear_range(s, end + SPOOL_READ, n);
+	spool_set_word(s, spool_get_bank_index(s), end + n);
 	/* These bytes begin a window: the window before it is not read again for now. */
-	if (end && place(end) % WINDOW == 0)
-		leave(s, bank(s) + place(end - 1));
+	if (end && spool_get_index(end) % WINDOW == 0)
+		spool_release_window(s, spool_get_bank(s) + spool_get_index(end - 1));
 	return str_make(got, n);
 }
 
@@ -179,11 +179,11 @@ int spool_adopt(struct spool *s, int fd)
 		return -errno;
 	if (st.st_size != (off_t)sizeof(*s->map))
 		return -EBADMSG;
-	r = map(s, fd);
+	r = spool_map_fd(s, fd);
 	if (r < 0)
 		return r;
-	empty(s, !bank_no(s), BANK);
-	p = spool_room(s, &n);
+	spool_empty_bank(s, !spool_get_bank_index(s), BANK);
+	p = spool_get_space(s, &n);
 	while (n && p[n - 1] == '\0')
 		n--;
 	/* This is a full commit, because the bytes after these have not been cleared. */
@@ -200,7 +200,7 @@ void spool_free(struct spool *s)
 	fd_close(&s->fd);
 }
 
-void *spool_state(struct spool *s)
+void *spool_get_state(struct spool *s)
 {
 	return s->map->state;
 }
@@ -209,31 +209,31 @@ struct spool_gap spool_gap(const struct spool *s)
 {
 	struct spool_gap gap = {SPOOL_HEAD, SPOOL_HEAD};
 
-	if (spool_end(s) > SPOOL_HEAD + SPOOL_TAIL)
-		gap.to = spool_end(s) - SPOOL_TAIL;
+	if (spool_get_end(s) > SPOOL_HEAD + SPOOL_TAIL)
+		gap.to = spool_get_end(s) - SPOOL_TAIL;
 	return gap;
 }
 
-struct str spool_at(struct spool *s, uint64_t offset)
+struct str spool_get_bytes(struct spool *s, uint64_t offset)
 {
 	struct spool_gap gap = spool_gap(s);
-	uint64_t end = spool_end(s);
-	size_t at = place(offset), n = piece(offset);
-	char *p = bank(s) + at, *window = p - at % WINDOW;
+	uint64_t end = spool_get_end(s);
+	size_t at = spool_get_index(offset), n = spool_get_run_length(offset);
+	char *p = spool_get_bank(s) + at, *window = p - at % WINDOW;
 
 	if (offset >= end || (offset >= gap.from && offset < gap.to))
 		return str_make("", 0);
 	if (s->seen && s->seen != window)
-		leave(s, s->seen);
+		spool_release_window(s, s->seen);
 	s->seen = window;
 	return str_make(p, n < end - offset ? n : (size_t)(end - offset));
 }
 
-void spool_keep(struct spool *s, uint64_t from)
+void spool_drop_before(struct spool *s, uint64_t from)
 {
 	struct spool_gap gap = spool_gap(s);
-	uint64_t end = spool_end(s);
-	unsigned old = bank_no(s);
+	uint64_t end = spool_get_end(s);
+	unsigned old = spool_get_bank_index(s);
 	char *to = s->map->banks[!old];
 	struct str part;
 	size_t kept = 0;
@@ -242,15 +242,15 @@ void spool_keep(struct spool *s, uint64_t from)
 		return;
 	if (gap.from < gap.to && from < gap.to)
 		from = gap.to;
-	while ((part = spool_at(s, from + kept)).n) {
+	while ((part = spool_get_bytes(s, from + kept)).n) {
 		memcpy(to + kept, part.p, part.n);
 		kept += part.n;
 		/* The copy may have touched two windows. */
-		leave(s, to + kept - part.n);
-		leave(s, to + kept - 1);
+		spool_release_window(s, to + kept - part.n);
+		spool_release_window(s, to + kept - 1);
 	}
-	set(s, !old, kept);
+	spool_set_word(s, !old, kept);
 	s->seen = NULL;
 	/* Bytes after the end are zero, unless the ring has wrapped. */
-	empty(s, old, end < BANK - SPOOL_READ ? (size_t)end : BANK);
+	spool_empty_bank(s, old, end < BANK - SPOOL_READ ? (size_t)end : BANK);
 }

@@ -26,7 +26,7 @@ struct spool_map;
 struct spool {
 	int fd; /* -1: none */
 	struct spool_map *map;
-	char *seen; /* the window that spool_at used last; NULL: none */
+	char *seen; /* the window that spool_get_bytes used last; NULL: none */
 };
 
 /* Bytes that are lost: from..to, the latter not included. Equal: none. */
@@ -43,30 +43,30 @@ int spool_adopt(struct spool *s, int fd) MUST_USE;
 void spool_free(struct spool *s);
 
 /* SPOOL_STATE bytes for the owner, zero in a new spool. */
-void *spool_state(struct spool *s);
+void *spool_get_state(struct spool *s);
 
 /* Space to read into: at least one byte; *n is its size. */
-char *spool_room(struct spool *s, size_t *n);
+char *spool_get_space(struct spool *s, size_t *n);
 /*
- * Commits n bytes that were read into spool_room; returns them, valid until the next
+ * Commits n bytes that were read into spool_get_space; returns them, valid until the next
  * commit.
  */
 struct str spool_commit(struct spool *s, size_t n);
 
 /* The offset after the newest byte. */
-uint64_t spool_end(const struct spool *s);
+uint64_t spool_get_end(const struct spool *s);
 /* The range of bytes that are lost between the head and the tail. */
 struct spool_gap spool_gap(const struct spool *s);
 /*
  * The bytes at offset that are contiguous: call again with the offset after them. Empty
  * in the gap and at the end. Valid until the spool is written to.
  */
-struct str spool_at(struct spool *s, uint64_t offset);
+struct str spool_get_bytes(struct spool *s, uint64_t offset);
 
 /*
  * Drops the bytes before offset `from`, which becomes offset 0 of a new command. If a
  * gap would remain, all bytes before the tail are dropped.
  */
-void spool_keep(struct spool *s, uint64_t from);
+void spool_drop_before(struct spool *s, uint64_t from);
 
 #endif

@@ -25,12 +25,12 @@ enum { COMMAND, PATH, FILE_TEXT, VIEW_RANGE, OLD_STR, NEW_STR, INSERT_LINE };
 /* --- The history for undo_edit ------------------------------------------------- */
 
 /* A record of the history file: "PATH_BYTES TEXT_BYTES\n", then both texts. */
-struct record {
+struct history_record {
 	struct str whole, path, text;
 };
 
 /* Removes the first record from *rest; false at the end, or if the record is invalid. */
-static bool next_record(struct str *rest, struct record *out)
+static bool skill_editor_next_record(struct str *rest, struct history_record *out)
 {
 	struct str from = *rest, head = str_cut(rest, '\n');
 	struct str path = str_cut(&head, ' ');
@@ -46,60 +46,64 @@ static bool next_record(struct str *rest, struct record *out)
 	return true;
 }
 
-static size_t count_records(struct str all, struct str path)
+static size_t skill_editor_count_records(struct str all, struct str path)
 {
-	struct record r;
+	struct history_record r;
 	size_t n = 0;
 
-	while (next_record(&all, &r))
+	while (skill_editor_next_record(&all, &r))
 		n += str_eq(r.path, path);
 	return n;
 }
 
 /* Copies all records except record number skip of path. */
-static void copy_records(struct buf *out, struct str all, struct str path, size_t skip)
+static void skill_editor_copy_records(
+	struct buf *out, struct str all, struct str path, size_t skip)
 {
-	struct record r;
+	struct history_record r;
 	size_t n = 0;
 
-	while (next_record(&all, &r))
+	while (skill_editor_next_record(&all, &r))
 		if (!str_eq(r.path, path) || n++ != skip)
 			buf_str(out, r.whole);
 }
 
-static void load_history(struct history *h, struct str all, struct str path)
+static void skill_editor_load_history(struct history *h, struct str all, struct str path)
 {
-	struct record r, newest = {.whole = {NULL, 0}};
+	struct history_record r, newest = {.whole = {NULL, 0}};
 
-	while (next_record(&all, &r))
+	while (skill_editor_next_record(&all, &r))
 		if (str_eq(r.path, path))
 			newest = r;
 	if (newest.whole.p)
 		history_push(h, path, newest.text);
 }
 
-static void save_history(const struct editor_answer *e, struct str all)
+static void skill_editor_save_history(const struct editor_answer *e, struct str all)
 {
 	struct str path = str_make(e->path.abs, e->path.n);
-	size_t n = count_records(all, path);
+	size_t n = skill_editor_count_records(all, path);
 	struct buf out = BUF_INIT(2 * HISTORY_BYTES_MAX);
 
-	if (e->history == EDITOR_FORGET)
+	if (e->history == EDITOR_NO_HISTORY)
 		return;
 	if (e->history == EDITOR_POP) {
-		copy_records(&out, all, path, n - 1);
+		skill_editor_copy_records(&out, all, path, n - 1);
 	} else {
 		struct str rest = all;
-		struct record r;
+		struct history_record r;
 
 		/* The oldest records are dropped to make space. */
-		while (rest.n + e->kept.n > HISTORY_BYTES_MAX && next_record(&rest, &r))
+		while (rest.n + e->history_text.n > HISTORY_BYTES_MAX &&
+			skill_editor_next_record(&rest, &r))
 			;
-		copy_records(&out, rest, path,
-			count_records(rest, path) < HISTORY_PER_FILE ? SIZE_MAX : 0);
-		buf_fmt(&out, "%zu %zu\n", path.n, e->kept.n);
+		skill_editor_copy_records(&out, rest, path,
+			skill_editor_count_records(rest, path) < HISTORY_PER_FILE
+				? SIZE_MAX
+				: 0);
+		buf_fmt(&out, "%zu %zu\n", path.n, e->history_text.n);
 		buf_str(&out, path);
-		buf_str(&out, buf_view(&e->kept));
+		buf_str(&out, buf_view(&e->history_text));
 	}
 	if (!out.err)
 		skill_state_write(UNDO, buf_view(&out));
@@ -109,7 +113,7 @@ static void save_history(const struct editor_answer *e, struct str all)
 /* --- The envelope -------------------------------------------------------------- */
 
 /* Writes s as Python's json.dumps does: in ASCII. */
-static void put_string(struct buf *out, struct str s)
+static void skill_editor_put_string(struct buf *out, struct str s)
 {
 	static const char names[] = "\"\\\n\r\t\b\f", letters[] = "\"\\nrtbf";
 
@@ -131,23 +135,25 @@ static void put_string(struct buf *out, struct str s)
 	buf_putc(out, '"');
 }
 
-static void put_member(struct buf *out, const char *key, const struct str *value)
+static void skill_editor_put_member(
+	struct buf *out, const char *key, const struct str *value)
 {
 	buf_fmt(out, "%s\"%s\": ", out->n && out->p[out->n - 1] == '{' ? "" : ",", key);
 	if (value)
-		put_string(out, *value);
+		skill_editor_put_string(out, *value);
 	else
 		buf_puts(out, "null");
 }
 
-static void put_marker(struct buf *out, const char *slash, const char *id)
+static void skill_editor_put_marker(struct buf *out, const char *slash, const char *id)
 {
 	buf_fmt(out, "<%soh_aci_output_%s>\n", slash, id);
 }
 
 /* Writes the envelope. A text that does not exist is NULL. */
-static void put_answer(struct skill_call *c, struct str content, struct str path,
-	const struct str *old_text, const struct str *new_text, bool existed)
+static void skill_editor_put_answer(struct skill_call *c, struct str content,
+	struct str path, const struct str *old_text, const struct str *new_text,
+	bool existed)
 {
 	const struct str mark = STR("ERROR:\n"), error = str_skip(content, mark.n);
 	bool failed = str_starts(content, mark);
@@ -158,37 +164,38 @@ static void put_answer(struct skill_call *c, struct str content, struct str path
 	if (random_bytes(bytes, sizeof(bytes)) < 0)
 		bytes[0] = 1;
 	hex_encode(bytes, sizeof(bytes), id);
-	put_marker(&c->out, "", id);
+	skill_editor_put_marker(&c->out, "", id);
 	buf_putc(&c->out, '{');
-	put_member(&c->out, "output", failed ? NULL : &content);
-	put_member(&c->out, "error", failed ? &error : NULL);
+	skill_editor_put_member(&c->out, "output", failed ? NULL : &content);
+	skill_editor_put_member(&c->out, "error", failed ? &error : NULL);
 	if (!failed) {
-		put_member(&c->out, "path", &path);
+		skill_editor_put_member(&c->out, "path", &path);
 		buf_fmt(&c->out, ",\"prev_exist\": %s", existed ? "true" : "false");
-		put_member(&c->out, "old_content", old_text);
-		put_member(&c->out, "new_content", new_text);
+		skill_editor_put_member(&c->out, "old_content", old_text);
+		skill_editor_put_member(&c->out, "new_content", new_text);
 	}
 	buf_puts(&c->out, ", \"formatted_output_and_error\": ");
-	put_string(&c->out, content);
+	skill_editor_put_string(&c->out, content);
 	buf_puts(&c->out, "}\n");
-	put_marker(&c->out, "/", id);
+	skill_editor_put_marker(&c->out, "/", id);
 	c->failed = failed;
 }
 
 /* --- The command --------------------------------------------------------------- */
 
 /* Parses "[1, -1]", with or without brackets. */
-static enum editor_number get_range(struct str text, int64_t out[2])
+static enum editor_number skill_editor_parse_range(struct str text, int64_t out[2])
 {
 	struct str second = str_trim(text, "[] \t"), first = str_cut(&second, ',');
 
 	return str_i64(str_trim(first, " \t"), &out[0]) == 0 &&
 			str_i64(str_trim(second, " \t"), &out[1]) == 0
 		? EDITOR_GIVEN
-		: EDITOR_WRONG;
+		: EDITOR_INVALID;
 }
 
-static struct editor_req make_request(const struct skill_call *c, const char *cwd)
+static struct editor_req skill_editor_make_request(
+	const struct skill_call *c, const char *cwd)
 {
 	struct editor_req q = {
 		.command = str_c(c->args[COMMAND]),
@@ -202,20 +209,20 @@ static struct editor_req make_request(const struct skill_call *c, const char *cw
 	};
 
 	if (q.range_shown.p)
-		q.range_kind = get_range(q.range_shown, q.range);
+		q.range_kind = skill_editor_parse_range(q.range_shown, q.range);
 	if (q.line_shown.p)
 		q.line_kind = str_i64(q.line_shown, &q.insert_line) == 0 ? EDITOR_GIVEN
-									 : EDITOR_WRONG;
+									 : EDITOR_INVALID;
 	return q;
 }
 
 /* Reads the file as it is now. NULL: there is no such file, or asked is false. */
-static const struct str *read_now(
+static const struct str *skill_editor_read_file(
 	const char *path, bool asked, struct buf *text, struct str *view)
 {
 	struct stat st;
 	int fd = asked ? load_open(AT_FDCWD, path, O_RDONLY, &st) : -1;
-	int r = fd < 0 ? fd : load_part(fd, 0, EDIT_FILE_MAX, text);
+	int r = fd < 0 ? fd : load_read_part(fd, 0, EDIT_FILE_MAX, text);
 
 	fd_close(&fd);
 	*view = buf_view(text);
@@ -236,22 +243,22 @@ void skill_file_editor(struct skill_call *c)
 	struct editor_req q;
 	int r;
 
-	q = make_request(c, getcwd(cwd, sizeof(cwd)) ? cwd : "/");
+	q = skill_editor_make_request(c, getcwd(cwd, sizeof(cwd)) ? cwd : "/");
 	skill_state_read(UNDO, &undo);
 	/* Without a valid path there is no history. The editor reports the error. */
 	if (file_path_make(&path, STR("/"), q.path, &was) < 0)
 		buf_reset(&was);
-	load_history(&history, buf_view(&undo), str_make(path.abs, path.n));
+	skill_editor_load_history(&history, buf_view(&undo), str_make(path.abs, path.n));
 	q.history = &history;
-	old_text = read_now(c->args[PATH], !views, &was, &old_view);
+	old_text = skill_editor_read_file(c->args[PATH], !views, &was, &old_view);
 	r = editor_run(&q, &e);
 	if (r) {
-		skill_error(c, "%s: %s", c->args[PATH], err_text(r));
+		skill_set_error(c, "%s: %s", c->args[PATH], err_text(r));
 	} else {
-		new_text = read_now(c->args[PATH], !views, &is, &new_view);
-		put_answer(c, buf_view(&e.content), q.path, old_text, new_text,
-			views || old_text);
-		save_history(&e, buf_view(&undo));
+		new_text = skill_editor_read_file(c->args[PATH], !views, &is, &new_view);
+		skill_editor_put_answer(c, buf_view(&e.content), q.path, old_text,
+			new_text, views || old_text);
+		skill_editor_save_history(&e, buf_view(&undo));
 	}
 	editor_free(&e);
 	history_free(&history);

@@ -26,13 +26,13 @@ struct find {
 };
 
 /* Appends the lines of text that contain term. Returns their number. */
-static uint64_t put_matches(struct buf *out, struct str text, struct str term,
+static uint64_t skill_find_put_matches(struct buf *out, struct str text, struct str term,
 	const char *front, struct str path, const char *after)
 {
 	uint64_t n = 0, number = 0;
 
 	while (text.n) {
-		struct str line = skill_line(&text);
+		struct str line = skill_cut_line(&text);
 
 		number++;
 		if (str_find(line, term) == line.n && term.n)
@@ -60,17 +60,17 @@ void skill_search_file(struct skill_call *c)
 	if (!path)
 		path = s.path;
 	if (!path[0]) {
-		skill_error(c,
+		skill_set_error(c,
 			"No file specified or open. Use the open_file function first.");
 		return;
 	}
-	r = skill_text(AT_FDCWD, path, true, &text);
+	r = skill_read_text(AT_FDCWD, path, true, &text);
 	if (r == -EACCES || r == ERR_LIMIT || r == -ENOMEM) {
-		skill_error(c, "File %s cannot be read: %s", path, err_text(r));
+		skill_set_error(c, "File %s cannot be read: %s", path, err_text(r));
 	} else if (r < 0) {
-		skill_error(c, "File %s not found.", path);
+		skill_set_error(c, "File %s not found.", path);
 	} else {
-		n = put_matches(
+		n = skill_find_put_matches(
 			&found, buf_view(&text), str_c(term), "", str_make("", 0), ": ");
 		if (n)
 			buf_fmt(&c->out, "[Found %" PRIu64 " matches for \"%s\" in %s]\n",
@@ -90,7 +90,7 @@ void skill_search_file(struct skill_call *c)
 /* --- Folders ------------------------------------------------------------------- */
 
 /* A symbolic link to a folder counts as a folder. */
-static bool is_folder(const struct walk_entry *e)
+static bool skill_find_is_folder(const struct walk_entry *e)
 {
 	struct stat st;
 
@@ -100,7 +100,7 @@ static bool is_folder(const struct walk_entry *e)
 }
 
 /* The prefix of the paths in the folder, as os.walk builds it. */
-static const char *front_of(struct find *f, char front[FILE_PATH_MAX + 2])
+static const char *skill_find_make_prefix(struct find *f, char front[FILE_PATH_MAX + 2])
 {
 	size_t n = strlen(f->dir);
 
@@ -110,7 +110,7 @@ static const char *front_of(struct find *f, char front[FILE_PATH_MAX + 2])
 }
 
 /* A file that cannot be read is skipped. */
-static void look_in(struct find *f, const struct walk_entry *e)
+static void skill_find_search_text(struct find *f, const struct walk_entry *e)
 {
 	char front[FILE_PATH_MAX + 2];
 	uint64_t n;
@@ -118,28 +118,29 @@ static void look_in(struct find *f, const struct walk_entry *e)
 	if (e->name[0] == '.' || (e->type != DT_REG && e->type != DT_LNK))
 		return;
 	buf_reset(&f->text);
-	if (skill_text(e->dir, e->name, true, &f->text) < 0)
+	if (skill_read_text(e->dir, e->name, true, &f->text) < 0)
 		return;
-	n = put_matches(&f->found, buf_view(&f->text), f->term, front_of(f, front),
-		e->path, "): ");
+	n = skill_find_put_matches(&f->found, buf_view(&f->text), f->term,
+		skill_find_make_prefix(f, front), e->path, "): ");
 	f->matches += n;
 	f->files += n != 0;
 }
 
-static void look_at(struct find *f, const struct walk_entry *e)
+static void skill_find_match_name(struct find *f, const struct walk_entry *e)
 {
 	char front[FILE_PATH_MAX + 2];
 
 	if (str_find(str_c(e->name), f->term) == strlen(e->name) && f->term.n)
 		return;
-	buf_puts(&f->found, front_of(f, front));
+	buf_puts(&f->found, skill_find_make_prefix(f, front));
 	buf_str(&f->found, e->path);
 	buf_putc(&f->found, '\n');
 	f->matches++;
 }
 
 /* Searches the folder. False: it cannot be searched, and the error is set. */
-static bool find(struct find *f, void (*look)(struct find *f, const struct walk_entry *e))
+static bool skill_find_walk(
+	struct find *f, void (*look)(struct find *f, const struct walk_entry *e))
 {
 	static const struct walk_conf conf = {.order = WALK_FOUND, .hidden = true};
 	struct walk_entry e;
@@ -150,13 +151,13 @@ static bool find(struct find *f, void (*look)(struct find *f, const struct walk_
 	buf_init(&f->found, SKILL_OUT_MAX);
 	r = f->dir[0] ? walk_open(&w, f->dir, &conf) : -ENOENT;
 	if (r == -ENOENT || r == -ENOTDIR) {
-		skill_error(f->call, "Directory %s not found", f->dir);
+		skill_set_error(f->call, "Directory %s not found", f->dir);
 	} else {
 		while (!r && (r = walk_next(&w, &e)) == 0)
-			if (!is_folder(&e))
+			if (!skill_find_is_folder(&e))
 				look(f, &e);
 		if (r < 0)
-			skill_error(f->call, "Directory %s cannot be searched: %s",
+			skill_set_error(f->call, "Directory %s cannot be searched: %s",
 				f->dir, err_text(r));
 	}
 	if (f->dir[0])
@@ -165,7 +166,7 @@ static bool find(struct find *f, void (*look)(struct find *f, const struct walk_
 	return r == 1;
 }
 
-static void put_found(struct find *f)
+static void skill_find_put_result(struct find *f)
 {
 	struct buf *out = &f->call->out;
 
@@ -177,7 +178,7 @@ static void put_found(struct find *f)
 		out->err = f->found.err;
 }
 
-static struct find find_of(struct skill_call *c)
+static struct find skill_find_make(struct skill_call *c)
 {
 	return (struct find){
 		.call = c,
@@ -188,16 +189,16 @@ static struct find find_of(struct skill_call *c)
 
 void skill_search_dir(struct skill_call *c)
 {
-	struct find f = find_of(c);
+	struct find f = skill_find_make(c);
 
-	if (find(&f, look_in)) {
+	if (skill_find_walk(&f, skill_find_search_text)) {
 		if (f.files > SKILL_FILES_MAX)
 			buf_fmt(&c->out,
 				"More than %" PRIu64 " files matched for \"%.*s\" in %s. "
 				"Please narrow your search.\n",
 				f.files, STR_ARG(f.term), f.dir);
 		else if (f.matches)
-			put_found(&f);
+			skill_find_put_result(&f);
 		else
 			buf_fmt(&c->out, "No matches found for \"%.*s\" in %s\n",
 				STR_ARG(f.term), f.dir);
@@ -207,11 +208,11 @@ void skill_search_dir(struct skill_call *c)
 
 void skill_find_file(struct skill_call *c)
 {
-	struct find f = find_of(c);
+	struct find f = skill_find_make(c);
 
-	if (find(&f, look_at)) {
+	if (skill_find_walk(&f, skill_find_match_name)) {
 		if (f.matches)
-			put_found(&f);
+			skill_find_put_result(&f);
 		else
 			buf_fmt(&c->out, "[No matches found for \"%.*s\" in %s]\n",
 				STR_ARG(f.term), f.dir);

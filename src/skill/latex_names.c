@@ -50,7 +50,7 @@ static const char *const symbols[] = {
 };
 
 /*
- * Each row: an enum latex_how and the names, the arguments, the value, each with a NUL
+ * Each row: an enum latex_action and the names, the arguments, the value, each with a NUL
  * at its end. The rows are one array of characters, since pointers to each would take
  * four times the space.
  */
@@ -173,7 +173,7 @@ static const char environments[] =
 	"m equation equation* eqnarray eqnarray* align align* multline "
 	"multline* gather gather* flalign flalign* split dmath dmath* \0\0\0";
 
-static bool is_among(struct str name, const char *names)
+static bool latex_names_is_among(struct str name, const char *names)
 {
 	struct str rest = str_c(names);
 
@@ -183,7 +183,7 @@ static bool is_among(struct str name, const char *names)
 	return false;
 }
 
-static bool find(
+static bool latex_names_find(
 	const char *row, const char *end, struct str name, struct latex_macro *out)
 {
 	while (row < end) {
@@ -191,8 +191,9 @@ static bool find(
 		const char *args = names + strlen(names) + 1;
 		const char *value = args + strlen(args) + 1;
 
-		if (is_among(name, names)) {
-			*out = (struct latex_macro){(enum latex_how) * row, args, value};
+		if (latex_names_is_among(name, names)) {
+			*out = (struct latex_macro){
+				(enum latex_action) * row, args, value};
 			return true;
 		}
 		row = value + strlen(value) + 1;
@@ -202,12 +203,13 @@ static bool find(
 
 bool latex_macro(struct str name, struct latex_macro *out)
 {
-	return find(macros, macros + sizeof(macros) - 1, name, out);
+	return latex_names_find(macros, macros + sizeof(macros) - 1, name, out);
 }
 
 bool latex_environment(struct str name, struct latex_macro *out)
 {
-	return find(environments, environments + sizeof(environments) - 1, name, out);
+	return latex_names_find(
+		environments, environments + sizeof(environments) - 1, name, out);
 }
 
 struct str latex_symbol(struct str name)

@@ -4,7 +4,7 @@
 
 #include "base/str.h"
 
-enum latex_how {
+enum latex_action {
 	LATEX_TEXT = 't',   /* value: text in which %1 is an argument, %^1 in capitals */
 	LATEX_KEEP = 'k',   /* store the argument under the macro's name */
 	LATEX_TITLE = 'T',  /* print the stored texts as a title */
@@ -16,7 +16,7 @@ enum latex_how {
 };
 
 struct latex_macro {
-	enum latex_how how;
+	enum latex_action action;
 	const char *args; /* '{', '[' or '*' for each argument; NULL: unknown macro */
 	const char *value;
 };

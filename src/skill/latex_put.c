@@ -6,7 +6,7 @@
 
 static const char blanks[] = " \t\r\n\v\f";
 
-static void put_char(struct buf *out, uint32_t cp)
+static void latex_put_char(struct buf *out, uint32_t cp)
 {
 	char c[4];
 
@@ -16,7 +16,7 @@ static void put_char(struct buf *out, uint32_t cp)
 void latex_put_capitals(struct buf *out, struct str text)
 {
 	while (text.n)
-		put_char(out, (uint32_t)towupper((wint_t)utf8_next(&text)));
+		latex_put_char(out, (uint32_t)towupper((wint_t)utf8_next(&text)));
 }
 
 void latex_put_accented(struct buf *out, struct str text, struct str accent)
@@ -37,14 +37,14 @@ void latex_put_accented(struct buf *out, struct str text, struct str accent)
 			if (letter == cp)
 				whole = with;
 		}
-		put_char(out, whole ? whole : cp);
+		latex_put_char(out, whole ? whole : cp);
 		if (!whole)
 			buf_str(out, accent);
 	}
 }
 
 /* Replaces a code point that an alphabet lacks: Unicode had that letter before. */
-static uint32_t fill_hole(uint32_t cp)
+static uint32_t latex_put_fill_hole(uint32_t cp)
 {
 	static const uint32_t holes[][2] = {
 		{0x1d455, 0x210e},
@@ -87,10 +87,10 @@ void latex_put_styled(struct buf *out, struct str text, struct str alphabet)
 		uint32_t cp = utf8_next(&text);
 
 		if (cp >= 'A' && cp <= 'Z')
-			cp = fill_hole(capital + cp - 'A');
+			cp = latex_put_fill_hole(capital + cp - 'A');
 		else if (cp >= 'a' && cp <= 'z')
-			cp = fill_hole(small + cp - 'a');
-		put_char(out, cp);
+			cp = latex_put_fill_hole(small + cp - 'a');
+		latex_put_char(out, cp);
 	}
 }
 

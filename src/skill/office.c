@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static const struct xml_known known[] = {
+static const struct xml_namespace known[] = {
 	{"w", "http://schemas.openxmlformats.org/wordprocessingml/2006/main"},
 	{"w", "http://purl.oclc.org/ooxml/wordprocessingml/main"},
 	{"p", "http://schemas.openxmlformats.org/presentationml/2006/main"},
@@ -27,7 +27,7 @@ struct piece {
 
 static struct xml xml;
 
-static void put_piece(
+static void office_put_piece(
 	const struct piece *pieces, size_t n, enum xml_event event, struct buf *out)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -46,7 +46,7 @@ static void put_piece(
  * Starts to read a part, whose text is stored in *text. Returns 0, or an error with the
  * reason in p->why.
  */
-static int open_part(struct package *p, struct str name, struct buf *text)
+static int office_open_part(struct package *p, struct str name, struct buf *text)
 {
 	int r;
 
@@ -57,9 +57,9 @@ static int open_part(struct package *p, struct str name, struct buf *text)
 	return r;
 }
 
-static int part_failed(struct package *p, struct str name, int err)
+static int office_set_part_error(struct package *p, struct str name, int err)
 {
-	buf_fmt(&p->why, "%.*s: %s", STR_ARG(name), xml.why);
+	buf_fmt(&p->why, "%.*s: %s", STR_ARG(name), xml.reason);
 	return err;
 }
 
@@ -83,7 +83,7 @@ static const struct piece word_pieces[] = {
 };
 
 /* Only line breaks are text. A break without a type is a line break. */
-static void put_break(struct buf *out)
+static void office_put_break(struct buf *out)
 {
 	struct buf type = BUF_INIT(64);
 
@@ -93,7 +93,7 @@ static void put_break(struct buf *out)
 	buf_free(&type);
 }
 
-static int put_paragraphs(struct package *p, struct str name, struct buf *out)
+static int office_put_paragraphs(struct package *p, struct str name, struct buf *out)
 {
 	uint64_t n = 0;
 	int r;
@@ -105,12 +105,12 @@ static int put_paragraphs(struct package *p, struct str name, struct buf *out)
 			buf_puts(out, "\n\n");
 		else if (r == XML_OPEN &&
 			(xml_is_at(&xml, RUN "w:br") || xml_is_at(&xml, LINK "w:br")))
-			put_break(out);
+			office_put_break(out);
 		else
-			put_piece(word_pieces, ARRAY_LEN(word_pieces), (enum xml_event)r,
-				out);
+			office_put_piece(word_pieces, ARRAY_LEN(word_pieces),
+				(enum xml_event)r, out);
 	}
-	return r ? part_failed(p, name, r) : 0;
+	return r ? office_set_part_error(p, name, r) : 0;
 }
 
 void skill_parse_docx(struct skill_call *c)
@@ -122,13 +122,13 @@ void skill_parse_docx(struct skill_call *c)
 
 	buf_fmt(&c->out, "[Reading DOCX file from %s]\n", c->args[0]);
 	if (!r)
-		r = package_main(&p, STR("word/document.xml"), &name);
+		r = package_find_main(&p, STR("word/document.xml"), &name);
 	if (!r)
-		r = open_part(&p, name, &text);
+		r = office_open_part(&p, name, &text);
 	if (!r)
-		r = put_paragraphs(&p, name, &c->out);
+		r = office_put_paragraphs(&p, name, &c->out);
 	if (r)
-		skill_error(c, "%.*s", STR_ARG(buf_view(&p.why)));
+		skill_set_error(c, "%.*s", STR_ARG(buf_view(&p.why)));
 	else
 		buf_putc(&c->out, '\n');
 	buf_free(&text);
@@ -146,7 +146,7 @@ static const struct piece slide_pieces[] = {
 	{PARAGRAPH "/a:br", "\v"},
 };
 
-static int put_slide(struct package *p, struct str name, struct buf *out)
+static int office_put_slide(struct package *p, struct str name, struct buf *out)
 {
 	bool first = true;
 	int r;
@@ -159,15 +159,15 @@ static int put_slide(struct package *p, struct str name, struct buf *out)
 			buf_puts(out, first ? "" : "\n");
 			first = false;
 		} else {
-			put_piece(slide_pieces, ARRAY_LEN(slide_pieces),
+			office_put_piece(slide_pieces, ARRAY_LEN(slide_pieces),
 				(enum xml_event)r, out);
 		}
 	}
-	return r ? part_failed(p, name, r) : 0;
+	return r ? office_set_part_error(p, name, r) : 0;
 }
 
 /* Lists the relation IDs of the slides in order, each with a newline. */
-static int list_slides(struct package *p, struct str name, struct buf *ids)
+static int office_list_slides(struct package *p, struct str name, struct buf *ids)
 {
 	int r;
 
@@ -177,10 +177,10 @@ static int list_slides(struct package *p, struct str name, struct buf *ids)
 			xml_put_attr(&xml, "r:id", ids);
 			buf_putc(ids, '\n');
 		}
-	return r ? part_failed(p, name, r) : ids->err;
+	return r ? office_set_part_error(p, name, r) : ids->err;
 }
 
-static int put_slides(struct package *p, struct str ids,
+static int office_put_slides(struct package *p, struct str ids,
 	const struct package_relation *all, struct buf *out)
 {
 	struct buf text = BUF_INIT(PACKAGE_PART_MAX);
@@ -200,29 +200,29 @@ static int put_slides(struct package *p, struct str ids,
 		}
 		buf_fmt(out, "%s@@ Slide %" PRIu64 " @@", n ? "\n" : "", n + 1);
 		n++;
-		r = open_part(p, at->target, &text);
+		r = office_open_part(p, at->target, &text);
 		if (!r)
-			r = put_slide(p, at->target, out);
+			r = office_put_slide(p, at->target, out);
 	}
 	buf_free(&text);
 	return r;
 }
 
-static int put_presentation(struct package *p, struct buf *out)
+static int office_put_presentation(struct package *p, struct buf *out)
 {
 	struct buf text = BUF_INIT(PACKAGE_PART_MAX), ids = BUF_INIT(PACKAGE_PART_MAX);
 	struct package_relation *all;
 	struct str name;
-	int r = package_main(p, STR("ppt/presentation.xml"), &name);
+	int r = package_find_main(p, STR("ppt/presentation.xml"), &name);
 
 	if (!r)
-		r = package_relations(p, name, &all);
+		r = package_read_relations(p, name, &all);
 	if (!r)
-		r = open_part(p, name, &text);
+		r = office_open_part(p, name, &text);
 	if (!r)
-		r = list_slides(p, name, &ids);
+		r = office_list_slides(p, name, &ids);
 	if (!r)
-		r = put_slides(p, buf_view(&ids), all, out);
+		r = office_put_slides(p, buf_view(&ids), all, out);
 	buf_free(&text);
 	buf_free(&ids);
 	return r;
@@ -237,7 +237,7 @@ void skill_parse_pptx(struct skill_call *c)
 	buf_fmt(&c->out, "[Reading PowerPoint file from %s]\n", c->args[0]);
 	front = c->out.n;
 	if (!r)
-		r = put_presentation(&p, &c->out);
+		r = office_put_presentation(&p, &c->out);
 	if (r && !c->out.err) {
 		c->out.n = front;
 		buf_puts(&c->out, "Error reading PowerPoint file: ");

@@ -16,7 +16,7 @@ struct skill_call {
 };
 
 /* Replaces the output by "ERROR: " and the message. */
-void skill_error(struct skill_call *c, const char *fmt, ...) PRINTF(2, 3);
+void skill_set_error(struct skill_call *c, const char *fmt, ...) PRINTF(2, 3);
 
 void skill_open_file(struct skill_call *c);
 void skill_goto_line(struct skill_call *c);

@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 /* No text can be extracted from PDF files yet. The error names an alternative. */
-static void parse_pdf(struct skill_call *c)
+static void skill_parse_pdf(struct skill_call *c)
 {
-	skill_error(c,
+	skill_set_error(c,
 		"[No PDF text extractor available] Convert %s with a program such as "
 		"pdftotext (Debian: poppler-utils) and open the result with open_file.",
 		c->args[0]);
@@ -25,7 +25,7 @@ static const struct skill {
 	void (*run)(struct skill_call *c);
 	size_t needed;                    /* number of required arguments */
 	const char *args[SKILL_ARGS_MAX]; /* names of the arguments */
-} skills[SKILLS] = {
+} skills[SKILL_COUNT] = {
 	[SKILL_OPEN_FILE] = {skill_open_file, 1,
 		{"path", "line_number", "context_lines"}},
 	[SKILL_GOTO_LINE] = {skill_goto_line, 1, {"line_number"}},
@@ -37,30 +37,30 @@ static const struct skill {
 	[SKILL_FILE_EDITOR] = {skill_file_editor, 2,
 		{"command", "path", "file_text", "view_range", "old_str", "new_str",
 			"insert_line", "enable_linting"}},
-	[SKILL_PARSE_PDF] = {parse_pdf, 1, {"file_path"}},
+	[SKILL_PARSE_PDF] = {skill_parse_pdf, 1, {"file_path"}},
 	[SKILL_PARSE_DOCX] = {skill_parse_docx, 1, {"file_path"}},
 	[SKILL_PARSE_LATEX] = {skill_parse_latex, 1, {"file_path"}},
 	[SKILL_PARSE_PPTX] = {skill_parse_pptx, 1, {"file_path"}},
 };
 
 /* The index of the skill that argv0 names; SKILLS for none. */
-static size_t find(const char *argv0)
+static size_t skill_find_id(const char *argv0)
 {
 	const char *slash = argv0 ? strrchr(argv0, '/') : NULL;
 	struct str name = str_c(slash ? slash + 1 : argv0);
 	size_t i = 0;
 
-	while (i < SKILLS && !str_eq(name, str_c(skill_name(i))))
+	while (i < SKILL_COUNT && !str_eq(name, str_c(skill_name(i))))
 		i++;
 	return i;
 }
 
-bool skill_is(const char *argv0)
+bool skill_is_name(const char *argv0)
 {
-	return find(argv0) < SKILLS;
+	return skill_find_id(argv0) < SKILL_COUNT;
 }
 
-void skill_error(struct skill_call *c, const char *fmt, ...)
+void skill_set_error(struct skill_call *c, const char *fmt, ...)
 {
 	char words[FILE_WORDS_MAX];
 	va_list ap;
@@ -76,7 +76,7 @@ void skill_error(struct skill_call *c, const char *fmt, ...)
 /* --- Arguments ----------------------------------------------------------------- */
 
 /* The index of the argument called name; SKILL_ARGS_MAX for none. */
-static size_t arg_named(const struct skill *k, struct str name)
+static size_t skill_find_arg(const struct skill *k, struct str name)
 {
 	for (size_t i = 0; i < SKILL_ARGS_MAX && k->args[i]; i++)
 		if (str_eq(name, str_c(k->args[i])))
@@ -84,13 +84,13 @@ static size_t arg_named(const struct skill *k, struct str name)
 	return SKILL_ARGS_MAX;
 }
 
-static int read_input(struct buf *text)
+static int skill_read_input(struct buf *text)
 {
 	enum { PIECE = 64 << 10 };
 	ssize_t n;
 
 	do {
-		char *room = buf_room(text, PIECE);
+		char *room = buf_reserve(text, PIECE);
 
 		if (!room)
 			return text->err;
@@ -102,7 +102,7 @@ static int read_input(struct buf *text)
 }
 
 /* Stores a JSON value: a string as it is, other types as JSON. null is ignored. */
-static bool take_value(struct skill_call *c, size_t at, struct json_val v)
+static bool skill_store_value(struct skill_call *c, size_t at, struct json_val v)
 {
 	struct str text = json_raw(v);
 
@@ -117,7 +117,7 @@ static bool take_value(struct skill_call *c, size_t at, struct json_val v)
 }
 
 /* Reads the arguments from a JSON object on standard input. */
-static bool read_json(const struct skill *k, struct skill_call *c)
+static bool skill_read_json(const struct skill *k, struct skill_call *c)
 {
 	static const struct json_caps caps = {
 		.depth = JSON_DEPTH_MAX,
@@ -131,7 +131,7 @@ static bool read_json(const struct skill *k, struct skill_call *c)
 	int it = 0;
 	bool good;
 
-	good = read_input(&text) == 0 &&
+	good = skill_read_input(&text) == 0 &&
 		json_parse(&doc, buf_view(&text), &caps, &c->memory, &e) == 0 &&
 		json_type(json_root(&doc)) == JSON_OBJECT;
 	while (good && json_next(json_root(&doc), &it, &key, &value)) {
@@ -139,15 +139,16 @@ static bool read_json(const struct skill *k, struct skill_call *c)
 		size_t at = SKILL_ARGS_MAX;
 
 		if (json_str(key, &c->memory, &name) == 0)
-			at = arg_named(k, name);
-		good = at < SKILL_ARGS_MAX && take_value(c, at, value);
+			at = skill_find_arg(k, name);
+		good = at < SKILL_ARGS_MAX && skill_store_value(c, at, value);
 	}
 	buf_free(&text);
 	return good;
 }
 
 /* Reads "--name value" and "--name=value" by name, and other arguments by position. */
-static bool read_args(const struct skill *k, int argc, char **argv, struct skill_call *c)
+static bool skill_read_args(
+	const struct skill *k, int argc, char **argv, struct skill_call *c)
 {
 	size_t next = 0;
 	bool names = true;
@@ -162,7 +163,7 @@ static bool read_args(const struct skill *k, int argc, char **argv, struct skill
 			continue;
 		}
 		if (names && str_eq(word, STR("--json"))) {
-			if (!read_json(k, c))
+			if (!skill_read_json(k, c))
 				return false;
 			continue;
 		}
@@ -170,7 +171,7 @@ static bool read_args(const struct skill *k, int argc, char **argv, struct skill
 			struct str rest = str_skip(word, 2);
 			struct str name = str_cut(&rest, '=');
 
-			at = arg_named(k, name);
+			at = skill_find_arg(k, name);
 			value = 2 + name.n < word.n ? argv[i] + 3 + name.n : argv[++i];
 		}
 		if (at >= SKILL_ARGS_MAX || !k->args[at] || c->args[at] || !value)
@@ -185,7 +186,7 @@ static bool read_args(const struct skill *k, int argc, char **argv, struct skill
 	return true;
 }
 
-static int print_usage(const struct skill *k)
+static int skill_print_usage(const struct skill *k)
 {
 	struct buf out = BUF_INIT(1024);
 	int r;
@@ -201,22 +202,22 @@ static int print_usage(const struct skill *k)
 
 int skill_run(int argc, char **argv)
 {
-	size_t id = find(argv[0]);
+	size_t id = skill_find_id(argv[0]);
 	const struct skill *k = &skills[id];
 	struct skill_call c = {.failed = false};
 	int r;
 
-	assert(id < SKILLS);
+	assert(id < SKILL_COUNT);
 	buf_init(&c.out, SKILL_OUT_MAX);
 	arena_init(&c.memory, 2 * SKILL_OUT_MAX);
-	if (!read_args(k, argc, argv, &c)) {
+	if (!skill_read_args(k, argc, argv, &c)) {
 		arena_reset(&c.memory);
-		return print_usage(k);
+		return skill_print_usage(k);
 	}
 	k->run(&c);
 	if (c.out.err) {
 		c.out.err = 0;
-		skill_error(&c, "There is more than can be shown. Please narrow it.");
+		skill_set_error(&c, "There is more than can be shown. Please narrow it.");
 	}
 	r = fd_write_all(STDOUT_FILENO, c.out.p, c.out.n);
 	buf_free(&c.out);

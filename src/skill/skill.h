@@ -22,14 +22,14 @@ enum skill_id {
 	SKILL_PARSE_DOCX,
 	SKILL_PARSE_LATEX,
 	SKILL_PARSE_PPTX,
-	SKILLS,
+	SKILL_COUNT,
 };
 
 /* The name of skill i, from 0 on; NULL after the last. */
 const char *skill_name(size_t i);
 
 /* Whether argv0 is the name of a skill. */
-bool skill_is(const char *argv0);
+bool skill_is_name(const char *argv0);
 
 /*
  * Runs the skill that argv[0] names. Returns the exit code: 0; 1 after an error, which

@@ -10,14 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* load_part reserves space in pieces. */
+/* load_read_part reserves space in pieces. */
 enum { RECORD_MAX = 128 << 10 };
 
 /*
  * Each shell of the sandbox is a kernel session, so that the session ID identifies the
  * shell. The prefix contains random bytes: files from before a restart have other names.
  */
-static bool state_path(const char *suffix, char path[FILE_PATH_MAX])
+static bool skill_state_make_path(const char *suffix, char path[FILE_PATH_MAX])
 {
 	const char *front = getenv(SKILL_STATE_ENV), *given = getenv(SKILL_ID_ENV);
 	char id[32];
@@ -32,7 +32,7 @@ static bool state_path(const char *suffix, char path[FILE_PATH_MAX])
 	return n > 0 && n < FILE_PATH_MAX;
 }
 
-static bool is_own(int fd)
+static bool skill_state_is_own(int fd)
 {
 	struct stat st;
 
@@ -44,10 +44,11 @@ void skill_state_read(const char *suffix, struct buf *out)
 	char path[FILE_PATH_MAX];
 	int fd;
 
-	if (!state_path(suffix, path))
+	if (!skill_state_make_path(suffix, path))
 		return;
 	fd = fd_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	if (fd >= 0 && (!is_own(fd) || load_part(fd, 0, out->max, out) < 0))
+	if (fd >= 0 &&
+		(!skill_state_is_own(fd) || load_read_part(fd, 0, out->max, out) < 0))
 		buf_reset(out);
 	fd_close(&fd);
 }
@@ -57,10 +58,10 @@ void skill_state_write(const char *suffix, struct str text)
 	char path[FILE_PATH_MAX];
 	int fd;
 
-	if (!state_path(suffix, path))
+	if (!skill_state_make_path(suffix, path))
 		return;
 	fd = fd_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
-	if (fd >= 0 && is_own(fd) && ftruncate(fd, 0) == 0 &&
+	if (fd >= 0 && skill_state_is_own(fd) && ftruncate(fd, 0) == 0 &&
 		fd_write_all(fd, text.p, text.n) < 0)
 		unlink(path);
 	fd_close(&fd);

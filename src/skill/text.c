@@ -8,7 +8,7 @@
 
 #include <fcntl.h>
 
-static void drop_invalid(struct buf *b)
+static void skill_text_drop_invalid(struct buf *b)
 {
 	struct str rest = buf_view(b);
 	size_t kept = 0;
@@ -26,29 +26,29 @@ static void drop_invalid(struct buf *b)
 	b->n = kept;
 }
 
-int skill_text(int dir, const char *path, bool ignore, struct buf *out)
+int skill_read_text(int dir, const char *path, bool ignore, struct buf *out)
 {
 	struct stat st;
 	int fd = load_open(dir, path, O_RDONLY, &st);
 	int r = fd;
 
 	if (fd >= 0)
-		r = load_part(fd, 0, SKILL_FILE_MAX + 1, out);
+		r = load_read_part(fd, 0, SKILL_FILE_MAX + 1, out);
 	fd_close(&fd);
 	if (r < 0)
 		return r;
 	if (out->n > SKILL_FILE_MAX)
 		return ERR_LIMIT;
 	if (ignore)
-		drop_invalid(out);
-	else if (!utf8_valid(buf_view(out)))
+		skill_text_drop_invalid(out);
+	else if (!utf8_is_valid(buf_view(out)))
 		return ERR_UTF8;
 	if (out->n)
-		out->n = text_unix(out->p, out->n);
+		out->n = text_convert_newlines(out->p, out->n);
 	return 0;
 }
 
-struct str skill_line(struct str *rest)
+struct str skill_cut_line(struct str *rest)
 {
 	size_t n = str_find_byte(*rest, '\n');
 	struct str line = str_make(rest->p, n + (n < rest->n));
@@ -57,17 +57,17 @@ struct str skill_line(struct str *rest)
 	return line;
 }
 
-static bool ends_line(uint32_t cp)
+static bool skill_text_is_line_end(uint32_t cp)
 {
 	return (cp >= '\n' && cp <= '\f') || (cp >= 0x1c && cp <= 0x1e) || cp == 0x85 ||
 		cp == 0x2028 || cp == 0x2029;
 }
 
-struct str skill_split(struct str *rest)
+struct str skill_cut_split_line(struct str *rest)
 {
 	const char *begin = rest->p;
 
-	while (rest->n && !ends_line(utf8_next(rest)))
+	while (rest->n && !skill_text_is_line_end(utf8_next(rest)))
 		;
 	return str_make(begin, (size_t)(rest->p - begin));
 }

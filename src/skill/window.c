@@ -17,7 +17,7 @@ enum { WINDOW = 100 };
 
 #define HINT "\n[Use `scroll_down` to view the next 100 lines of the file!]"
 
-static bool is_file(const char *path)
+static bool skill_window_is_file(const char *path)
 {
 	struct stat st;
 
@@ -27,7 +27,7 @@ static bool is_file(const char *path)
 /*
  * Makes a path absolute like os.path.abspath: ".." removes the part before, link or not.
  */
-static bool make_absolute(const char *sent, char out[FILE_PATH_MAX])
+static bool skill_window_make_absolute(const char *sent, char out[FILE_PATH_MAX])
 {
 	struct buf words = BUF_INIT(FILE_WORDS_MAX);
 	char cwd[FILE_PATH_MAX];
@@ -62,7 +62,7 @@ static bool make_absolute(const char *sent, char out[FILE_PATH_MAX])
 }
 
 /* Parses an int as Python writes it, or True or False. */
-static bool get_int(const char *text, int64_t *out)
+static bool skill_window_parse_int(const char *text, int64_t *out)
 {
 	struct str s = str_c(text);
 	int64_t n;
@@ -79,20 +79,22 @@ static bool get_int(const char *text, int64_t *out)
 }
 
 /* Loads the text of the open file. False: the error is set. */
-static bool load(struct skill_call *c, const char *path, struct buf *text)
+static bool skill_window_load(struct skill_call *c, const char *path, struct buf *text)
 {
-	int r = skill_text(AT_FDCWD, path, false, text);
+	int r = skill_read_text(AT_FDCWD, path, false, text);
 
 	if (r == ERR_UTF8)
-		skill_error(c, "File %s is not UTF-8 text.", path);
+		skill_set_error(c, "File %s is not UTF-8 text.", path);
 	else if (r == ERR_LIMIT)
-		skill_error(c, "File %s is larger than %d bytes.", path, SKILL_FILE_MAX);
+		skill_set_error(
+			c, "File %s is larger than %d bytes.", path, SKILL_FILE_MAX);
 	else if (r < 0)
-		skill_error(c, "File %s cannot be read: %s", path, err_text(r));
+		skill_set_error(c, "File %s cannot be read: %s", path, err_text(r));
 	return r == 0;
 }
 
-static uint64_t count(struct str text, struct str (*cut)(struct str *rest))
+static uint64_t skill_window_count_lines(
+	struct str text, struct str (*cut)(struct str *rest))
 {
 	uint64_t n = 0;
 
@@ -103,15 +105,16 @@ static uint64_t count(struct str text, struct str (*cut)(struct str *rest))
 	return n ? n : 1;
 }
 
-static uint64_t clamp(int64_t n, uint64_t most)
+static uint64_t skill_window_clamp(int64_t n, uint64_t most)
 {
 	return n < 1 ? 1 : (uint64_t)n > most ? most : (uint64_t)n;
 }
 
-static void put_lines(struct buf *out, struct str text, uint64_t from, uint64_t to)
+static void skill_window_put_lines(
+	struct buf *out, struct str text, uint64_t from, uint64_t to)
 {
 	for (uint64_t n = 1; n <= to; n++) {
-		struct str line = skill_split(&text);
+		struct str line = skill_cut_split_line(&text);
 
 		if (n < from)
 			continue;
@@ -123,16 +126,16 @@ static void put_lines(struct buf *out, struct str text, uint64_t from, uint64_t 
 }
 
 /* Prints size lines around target, or from target on (top). target is stored. */
-static void put_window(struct skill_call *c, struct skill_state *s, struct buf *text,
-	int64_t target, int64_t size, bool top)
+static void skill_window_put(struct skill_call *c, struct skill_state *s,
+	struct buf *text, int64_t target, int64_t size, bool top)
 {
 	uint64_t lines, from, to, half = size > 3 ? (uint64_t)size / 2 : 1;
 	uint64_t full = (uint64_t)size;
 
 	if (!str_ends(buf_view(text), STR("\n")))
 		buf_putc(text, '\n');
-	lines = count(buf_view(text), skill_split);
-	s->line = clamp(target, lines);
+	lines = skill_window_count_lines(buf_view(text), skill_cut_split_line);
+	s->line = skill_window_clamp(target, lines);
 	from = top ? s->line : s->line > half ? s->line - half : 1;
 	to = s->line + (top ? full : half);
 	to = to < lines ? to : lines;
@@ -144,14 +147,15 @@ static void put_window(struct skill_call *c, struct skill_state *s, struct buf *
 		buf_puts(&c->out, "(this is the beginning of the file)\n");
 	else
 		buf_fmt(&c->out, "(%" PRIu64 " more lines above)\n", from - 1);
-	put_lines(&c->out, buf_view(text), from, to);
+	skill_window_put_lines(&c->out, buf_view(text), from, to);
 	if (to == lines)
 		buf_puts(&c->out, "(this is the end of the file)");
 	else
 		buf_fmt(&c->out, "(%" PRIu64 " more lines below)", lines - to);
 }
 
-static void put_header(struct skill_call *c, const char *path, uint64_t total)
+static void skill_window_put_header(
+	struct skill_call *c, const char *path, uint64_t total)
 {
 	buf_fmt(&c->out, "[File: %s (%" PRIu64 " lines total)]\n", path, total);
 }
@@ -163,24 +167,26 @@ void skill_open_file(struct skill_call *c)
 	struct skill_state s;
 	uint64_t total;
 
-	if (!is_file(c->args[0])) {
-		skill_error(c, "File %s not found.", c->args[0]);
+	if (!skill_window_is_file(c->args[0])) {
+		skill_set_error(c, "File %s not found.", c->args[0]);
 		return;
 	}
 	skill_state_load(&s);
-	if (!make_absolute(c->args[0], s.path) || !load(c, s.path, &text)) {
+	if (!skill_window_make_absolute(c->args[0], s.path) ||
+		!skill_window_load(c, s.path, &text)) {
 		buf_free(&text);
 		return;
 	}
-	total = count(buf_view(&text), skill_line);
-	if (c->args[2] && (!get_int(c->args[2], &size) || size < 1 || size > WINDOW))
+	total = skill_window_count_lines(buf_view(&text), skill_cut_line);
+	if (c->args[2] &&
+		(!skill_window_parse_int(c->args[2], &size) || size < 1 || size > WINDOW))
 		size = WINDOW;
-	if ((c->args[1] && !get_int(c->args[1], &line)) || line < 1 ||
+	if ((c->args[1] && !skill_window_parse_int(c->args[1], &line)) || line < 1 ||
 		(uint64_t)line > total) {
-		skill_error(c, "Line number must be between 1 and %" PRIu64, total);
+		skill_set_error(c, "Line number must be between 1 and %" PRIu64, total);
 	} else {
-		put_header(c, s.path, total);
-		put_window(c, &s, &text, line, size, false);
+		skill_window_put_header(c, s.path, total);
+		skill_window_put(c, &s, &text, line, size, false);
 		if (str_ends(buf_view(&c->out), STR("more lines below)")))
 			buf_puts(&c->out, HINT);
 		buf_putc(&c->out, '\n');
@@ -190,20 +196,21 @@ void skill_open_file(struct skill_call *c)
 }
 
 /* Loads the open file. False: none is open or it cannot be read; the error is set. */
-static bool get_open(struct skill_call *c, struct skill_state *s, struct buf *text)
+static bool skill_window_load_open(
+	struct skill_call *c, struct skill_state *s, struct buf *text)
 {
 	skill_state_load(s);
-	if (is_file(s->path))
-		return load(c, s->path, text);
-	skill_error(c, "No file open. Use the open_file function first.");
+	if (skill_window_is_file(s->path))
+		return skill_window_load(c, s->path, text);
+	skill_set_error(c, "No file open. Use the open_file function first.");
 	return false;
 }
 
-static void show(struct skill_call *c, struct skill_state *s, struct buf *text,
-	uint64_t total, int64_t line, bool top)
+static void skill_window_show(struct skill_call *c, struct skill_state *s,
+	struct buf *text, uint64_t total, int64_t line, bool top)
 {
-	put_header(c, s->path, total);
-	put_window(c, s, text, line, WINDOW, top);
+	skill_window_put_header(c, s->path, total);
+	skill_window_put(c, s, text, line, WINDOW, top);
 	buf_putc(&c->out, '\n');
 	skill_state_save(s);
 }
@@ -215,37 +222,39 @@ void skill_goto_line(struct skill_call *c)
 	uint64_t total;
 	int64_t line;
 
-	if (get_open(c, &s, &text)) {
-		total = count(buf_view(&text), skill_line);
-		if (!get_int(c->args[0], &line) || line < 1 || (uint64_t)line > total)
-			skill_error(c, "Line number must be between 1 and %" PRIu64 ".",
-				total);
+	if (skill_window_load_open(c, &s, &text)) {
+		total = skill_window_count_lines(buf_view(&text), skill_cut_line);
+		if (!skill_window_parse_int(c->args[0], &line) || line < 1 ||
+			(uint64_t)line > total)
+			skill_set_error(c,
+				"Line number must be between 1 and %" PRIu64 ".", total);
 		else
-			show(c, &s, &text, total, line, false);
+			skill_window_show(c, &s, &text, total, line, false);
 	}
 	buf_free(&text);
 }
 
-static void scroll(struct skill_call *c, int64_t by)
+static void skill_window_scroll(struct skill_call *c, int64_t by)
 {
 	struct buf text = BUF_INIT(SKILL_FILE_MAX + 2);
 	struct skill_state s;
 
-	if (get_open(c, &s, &text)) {
-		uint64_t total = count(buf_view(&text), skill_line);
-		uint64_t line = clamp((int64_t)s.line + by, total);
+	if (skill_window_load_open(c, &s, &text)) {
+		uint64_t total =
+			skill_window_count_lines(buf_view(&text), skill_cut_line);
+		uint64_t line = skill_window_clamp((int64_t)s.line + by, total);
 
-		show(c, &s, &text, total, (int64_t)line, true);
+		skill_window_show(c, &s, &text, total, (int64_t)line, true);
 	}
 	buf_free(&text);
 }
 
 void skill_scroll_down(struct skill_call *c)
 {
-	scroll(c, WINDOW);
+	skill_window_scroll(c, WINDOW);
 }
 
 void skill_scroll_up(struct skill_call *c)
 {
-	scroll(c, -WINDOW);
+	skill_window_scroll(c, -WINDOW);
 }

@@ -85,7 +85,7 @@ static bool begin_frame(struct peer *p)
 	if (!p->left)
 		return false;
 	p->head_left = p->framed ? sizeof(p->head) : 0;
-	process_frame_head(p->head, PROCESS_FRAME_STDIN, p->left);
+	process_frame_write_head(p->head, PROCESS_FRAME_STDIN, p->left);
 	return true;
 }
 

@@ -16,8 +16,8 @@ CAUGHT_WITHIN = 100
 
 # A program that does again what was done, and one that answers before it records.
 FAULTS = {
-    "no dedup": [("src/server/idempotency/once.c", "	if (waits(e))\n		return begin(api, rq, q, e);",
-                  "	if (o || waits(e))\n		return begin(api, rq, q, NULL);")],
+    "no dedup": [("src/server/idempotency/idem.c", "	if (idem_is_waiting(e))\n		return idem_begin_request(api, rq, q, e);",
+                  "	if (o || idem_is_waiting(e))\n		return idem_begin_request(api, rq, q, NULL);")],
     "reply before record": [
         ("src/action/ledger/ledger.c", "r = request ? ledger_add_queue(l, made, *request) : ledger_add_accept(l, made);", "r = 0;"),
         ("src/action/ledger/ledger.c", "	r = ledger_add_start(l, e);", "	r = ledger_add_accept(l, e);\n	if (!r)\n		r = ledger_add_start(l, e);"),

@@ -23,7 +23,7 @@ static void check_tab(const struct browser *b, const struct tab *t)
 	size_t n = 0;
 
 	assert(t->browser == b && t->frames);
-	for (const struct frame *f = t->frames; f; f = f->next) {
+	for (const struct page_frame *f = t->frames; f; f = f->next) {
 		assert(f->id[0] && strlen(f->id) < CDP_ID_MAX);
 		assert(strlen(f->parent) < CDP_ID_MAX && strlen(f->loader) < CDP_ID_MAX);
 		n++;
@@ -42,11 +42,11 @@ static void feed(struct browser *b, int fd, const uint8_t *data, size_t size)
 		size_t n = size - at < piece ? size - at : piece;
 
 		assert(!fd_write_all(fd, data + at, n));
-		if (cdp_turn(&b->cdp, 0))
+		if (cdp_poll(&b->cdp, 0))
 			break;
 	}
 	fd_close(&fd);
-	while (!cdp_turn(&b->cdp, UINT64_MAX))
+	while (!cdp_poll(&b->cdp, UINT64_MAX))
 		;
 }
 
@@ -61,10 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > INPUT_MAX || fd_pipe(to))
 		return 0;
 	cdp_init(&b.cdp, to[0], fd_open("/dev/null", O_WRONLY, 0));
-	b.cdp.event = browser_event;
-	b.cdp.wants = browser_wants;
+	b.cdp.on_event = browser_on_event;
+	b.cdp.has_handler = browser_has_handler;
 	b.cdp.ctx = &b;
-	assert(browser_add(&b, STR("T"), STR("S")));
+	assert(browser_add_tab(&b, STR("T"), STR("S")));
 	b.tabs->state = TAB_READY;
 	for (size_t i = 0; i < ASKED; i++)
 		assert(!cdp_send(
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (const struct tab *t = b.tabs; t; t = t->next)
 		check_tab(&b, t);
-	browser_sweep(&b);
+	browser_free_closed(&b);
 	arena_reset(&a);
 	browser_free(&b);
 	return 0;

@@ -25,7 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		assert(rest.n < left);
 		left = rest.n;
 		auth_init(&a, &home, &login, NULL);
-		if (auth_challenge(&a, &c, STR("repository:r:pull"), &q, &why) == 1)
+		if (auth_answer_challenge(&a, &c, STR("repository:r:pull"), &q, &why) ==
+			1)
 			assert(!q.headers.n || str_eq_nocase(q.url.host, home.host));
 		else
 			assert(why);

@@ -20,8 +20,9 @@ static void check_found(const struct dns_addresses *found, unsigned len)
 	for (size_t i = 0; i < found->n; i++) {
 		assert(found->at[i].len == len || (!len && found->at[i].len == 16) ||
 			(!len && found->at[i].len == 4));
-		dns_text(&found->at[i], text);
-		assert(dns_read(str_c(text), &again) && again.len == found->at[i].len);
+		dns_format_address(&found->at[i], text);
+		assert(dns_parse_address(str_c(text), &again) &&
+			again.len == found->at[i].len);
 		assert(!memcmp(again.bytes, found->at[i].bytes, again.len));
 	}
 }
@@ -29,7 +30,7 @@ static void check_found(const struct dns_addresses *found, unsigned len)
 static void take(struct str packet, uint16_t id, enum dns_type type)
 {
 	struct dns_addresses found = {0}, more = {0};
-	int r = dns_take(packet, id, STR("a.b"), type, &found);
+	int r = dns_read_answer(packet, id, STR("a.b"), type, &found);
 
 	assert(r <= 0 || r == 1);
 	assert(r <= 0 || !found.n);
@@ -40,15 +41,16 @@ static void take(struct str packet, uint16_t id, enum dns_type type)
 	/* What answers this answers nothing else. */
 	if (r == 1)
 		return;
-	assert(dns_take(packet, id ^ 1, STR("a.b"), type, &more) == 1);
-	assert(dns_take(packet, id, STR("a.c"), type, &more) == 1);
-	assert(dns_take(packet, id, STR("a.b"), type ^ DNS_A ^ DNS_AAAA, &more) == 1);
+	assert(dns_read_answer(packet, id ^ 1, STR("a.b"), type, &more) == 1);
+	assert(dns_read_answer(packet, id, STR("a.c"), type, &more) == 1);
+	assert(dns_read_answer(packet, id, STR("a.b"), type ^ DNS_A ^ DNS_AAAA, &more) ==
+		1);
 	assert(!more.n);
 	if (r == 0 && packet.n) {
 		int cut;
 
 		packet.n--;
-		cut = dns_take(packet, id, STR("a.b"), type, &more);
+		cut = dns_read_answer(packet, id, STR("a.b"), type, &more);
 		assert((cut && !more.n) || (!cut && more.n == found.n));
 	}
 }
@@ -59,12 +61,13 @@ static void ask(struct str name)
 	struct dns_addresses found = {0};
 	struct buf q = BUF_INIT(512);
 
-	if (dns_ask(7, name, DNS_A, &q) == 0) {
-		assert(dns_take(buf_view(&q), 7, name, DNS_A, &found) == 1);
+	if (dns_write_query(7, name, DNS_A, &q) == 0) {
+		assert(dns_read_answer(buf_view(&q), 7, name, DNS_A, &found) == 1);
 		q.p[2] |= (char)0x80;
-		assert(dns_take(buf_view(&q), 7, name, DNS_A, &found) == 0);
+		assert(dns_read_answer(buf_view(&q), 7, name, DNS_A, &found) == 0);
 		q.p[7] = 1; /* it promises an address that is not there */
-		assert(dns_take(buf_view(&q), 7, name, DNS_A, &found) == ERR_SYNTAX);
+		assert(dns_read_answer(buf_view(&q), 7, name, DNS_A, &found) ==
+			ERR_SYNTAX);
 		assert(!found.n);
 	}
 	buf_free(&q);
@@ -82,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take(in, id, DNS_A);
 	take(in, id, DNS_AAAA);
 	ask(in);
-	dns_take_hosts_line(in, STR("a.b"), &found);
+	dns_read_hosts_line(in, STR("a.b"), &found);
 	check_found(&found, 0);
 	assert(!found.n || str_find_byte(in, '.') < in.n);
 	free(copy);

@@ -22,8 +22,8 @@ static bool feed(
 	while ((r = driver_frames_next(f, &frame)) == 0) {
 		buf_putc(seen, '<');
 		buf_str(seen, frame);
-		cell_text(c, frame);
-		cell_image(c, frame);
+		cell_put_text(c, frame);
+		cell_put_image(c, frame);
 	}
 	buf_puts(seen, r < 0 ? "!" : "");
 	return r > 0;
@@ -33,10 +33,10 @@ static void check_cell(const struct cell *c)
 {
 	struct buf content = BUF_INIT(SEEN_MAX), again = BUF_INIT(SEEN_MAX);
 	struct jw w;
-	int r = cell_content(c, &content);
+	int r = cell_write_content(c, &content);
 
 	assert(r == 0);
-	assert(!c->any || content.n <= c->head.n);
+	assert(!c->has_text || content.n <= c->head.n);
 	assert(cell_rstrip(buf_view(&content)).n == content.n);
 	jw_init(&w, &again);
 	cell_write_images(c, &w);

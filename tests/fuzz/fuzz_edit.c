@@ -31,7 +31,7 @@ static void check_after(const struct edit_text *before, struct str raw)
 	struct edit_text t;
 
 	assert(edit_open(&t, raw) == 0);
-	edit_number(&out, STR("W"), buf_view(&t.lines), edit_count(&t));
+	edit_put_cat(&out, STR("W"), buf_view(&t.lines), edit_count_lines(&t));
 	check_diff(before, &t);
 	edit_free(&t);
 	buf_free(&out);
@@ -52,7 +52,7 @@ static void check(struct str raw, struct str old, struct str put)
 		check_after(&t, buf_view(&out));
 	}
 	buf_reset(&out);
-	if (edit_insert(&t, raw.n % (edit_count(&t) + 1), put, &out) == 0) {
+	if (edit_insert(&t, raw.n % (edit_count_lines(&t) + 1), put, &out) == 0) {
 		assert(out.n > raw.n);
 		check_after(&t, buf_view(&out));
 	}

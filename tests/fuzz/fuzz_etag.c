@@ -16,12 +16,12 @@ static const char other[] =
 
 static bool matches(struct str field, const char *hex)
 {
-	return etag_allows(&(struct transfer_ask){.match = field}, hex);
+	return etag_allows(&(struct transfer_request){.match = field}, hex);
 }
 
 static bool passes(struct str field, const char *hex)
 {
-	return etag_allows(&(struct transfer_ask){.none_match = field}, hex);
+	return etag_allows(&(struct transfer_request){.none_match = field}, hex);
 }
 
 static void check_more(struct str field)
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *copy = malloc(size ? size : 1);
 	struct str rest = str_make(copy, size);
-	struct transfer_ask ask;
+	struct transfer_request ask;
 
 	if (size)
 		memcpy(copy, data, size);

@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	glob_free(&g);
 	ignore_init(&ignore);
 	assert(ignore_add(&ignore, pattern, 0) == 0);
-	assert(ignore_ask(&ignore, rest, data[0] & 4, &verdict) == 0);
+	assert(ignore_check(&ignore, rest, data[0] & 4, &verdict) == 0);
 	ignore_drop(&ignore, ignore_count(&ignore) / 2);
 	ignore_free(&ignore);
 	free(copy);

@@ -23,7 +23,7 @@ static int put_calls(struct str text, struct buf *out)
 		for (const struct value *arg = c.args; arg; arg = arg->next) {
 			if (arg->name.n)
 				buf_fmt(out, "%.*s=", STR_ARG(arg->name));
-			value_repr(out, arg);
+			value_put_repr(out, arg);
 			buf_putc(out, ',');
 		}
 		buf_puts(out, ")\n");

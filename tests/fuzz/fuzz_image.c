@@ -67,8 +67,8 @@ static void write_on(struct image *im)
 {
 	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX);
 	struct dockerfile d = {
-		.below = RUNG_BASE,
-		.upto = RUNG_SOURCE,
+		.below = IMAGE_STAGE_BASE,
+		.upto = IMAGE_STAGE_SOURCE,
 		.from = STR("b:x"),
 		.base = im,
 		.base_ref = STR("b"),

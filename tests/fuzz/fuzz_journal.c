@@ -49,7 +49,7 @@ static void add_record(struct journal *j, struct str *in)
 		return;
 	type = (uint8_t)head.p[0] % TYPES;
 	name(id, (uint8_t)head.p[1]);
-	ledger_key(str_c(id), key);
+	ledger_make_key(str_c(id), key);
 	if (type == TYPE_ACCEPT || type == TYPE_QUEUE) {
 		fixed[0] = (uint8_t)head.p[1];
 		fixed[8 + SHA256_LEN + 1] = (uint8_t)(head.p[1] & 0x80 ? 9 : strlen(id));
@@ -70,7 +70,7 @@ static void look(const struct ledger *l)
 {
 	struct buf out = BUF_INIT(1 << 20);
 	size_t entries = 0, open = 0;
-	uint64_t answers = 0, asks = 0;
+	uint64_t answers = 0, request_bytes = 0;
 
 	for (const struct ledger_entry *e = l->oldest; e; e = e->newer) {
 		struct ledger_entry *found;
@@ -78,15 +78,15 @@ static void look(const struct ledger *l)
 		entries++;
 		open += ledger_is_open(e);
 		answers += e->n;
-		asks += e->ask_n;
-		if (ledger_find(l, str_c(e->id), &found) != LEDGER_HERE || found != e)
+		request_bytes += e->request_n;
+		if (ledger_find(l, str_c(e->id), &found) != LEDGER_PRESENT || found != e)
 			abort();
-		if ((e->n && ledger_answer(l, e, &out)) ||
-			(e->ask_n && ledger_request(l, e, &out)))
+		if ((e->n && ledger_read_answer(l, e, &out)) ||
+			(e->request_n && ledger_read_request(l, e, &out)))
 			abort();
 	}
 	if (entries != l->entries || open != l->open || answers != l->answers ||
-		asks != l->asks || l->events_n > l->event + 1)
+		request_bytes != l->request_bytes || l->events_n > l->event + 1)
 		abort();
 	for (uint64_t n = 0; n < l->events_n && n < 100; n++) {
 		struct ledger_event e;
@@ -107,13 +107,13 @@ static void use(struct ledger *l)
 	for (uint8_t i = 0; i < IDS; i++) {
 		name(id, i);
 		switch (ledger_find(l, str_c(id), &e)) {
-		case LEDGER_GONE:
+		case LEDGER_EVICTED:
 			continue;
-		case LEDGER_NEW:
+		case LEDGER_ABSENT:
 			if (ledger_queue(l, str_c(id), asked, 1, STR("request"), &e))
 				abort();
 			break;
-		case LEDGER_HERE:
+		case LEDGER_PRESENT:
 			break;
 		}
 		if (ledger_is_open(e) && ledger_cancel(l, e, LEDGER_CANCEL_MAX))
@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct journal j;
 	struct ledger l;
 	uint64_t torn;
-	int fd = fd_memory("fuzz", 0);
+	int fd = fd_create_memory("fuzz", 0);
 
 	if (fd < 0)
 		abort();

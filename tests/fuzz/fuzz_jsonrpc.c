@@ -22,7 +22,7 @@ static void check_answer(struct str id, struct arena *arena)
 	const char *why;
 	int r;
 
-	jsonrpc_error(&out, id, JSONRPC_INTERNAL, STR("no"));
+	jsonrpc_write_error(&out, id, JSONRPC_INTERNAL, STR("no"));
 	assert(!out.err);
 	r = json_parse(&doc, buf_view(&out), &caps, arena, &e);
 	if (r == 0)
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (size)
 		memcpy(copy, data, size);
-	assert(jsonrpc_spoiled_id(str_make(copy, size)).n <= size);
+	assert(jsonrpc_recover_id(str_make(copy, size)).n <= size);
 	arena_init(&arena, HTTP_ARENA_MAX);
 	if (json_parse(&doc, str_make(copy, size), &caps, &arena, &e) == 0) {
 		check(json_root(&doc), &arena);

@@ -40,7 +40,7 @@ static void set_up(void)
 
 	if (fd >= 0)
 		return;
-	fd = fd_memory("kernel.json", 0);
+	fd = fd_create_memory("kernel.json", 0);
 	snprintf(memory, sizeof(memory), "/proc/self/fd/%d", fd);
 	assert(mkdtemp(top));
 	snprintf(path_var, sizeof(path_var), "JUPYTER_PATH=%s", top);

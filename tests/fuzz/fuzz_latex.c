@@ -17,10 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	if (n)
 		memcpy(copy, p, n);
-	if (utf8_valid(source)) {
+	if (utf8_is_valid(source)) {
 		r = latex_put_text(source, STR("today"), &out);
 		assert(r <= 0);
-		assert(out.err || r || utf8_valid(buf_view(&out)));
+		assert(out.err || r || utf8_is_valid(buf_view(&out)));
 	}
 	buf_free(&out);
 	free(copy);

@@ -39,16 +39,16 @@ static void edit(struct str text)
 	const struct edit edits[] = {
 		{.key = "a", .value = STR("7")}, {.key = "b", .value = {NULL, 0}}};
 	struct buf out = BUF_INIT(1 << 20);
-	struct doc before, after;
+	struct json_doc before, after;
 
-	if (doc_parse(&before, text))
+	if (json_doc_parse(&before, text))
 		return;
-	edit_object(&out, doc_root(&before), edits, 2);
-	assert(doc_parse(&after, buf_view(&out)) == 0);
-	assert(doc_int(json_get(doc_root(&after), "a"), 0) == 7);
-	assert(json_type(json_get(doc_root(&after), "b")) == JSON_ABSENT);
-	doc_free(&after);
-	doc_free(&before);
+	edit_object(&out, json_doc_root(&before), edits, 2);
+	assert(json_doc_parse(&after, buf_view(&out)) == 0);
+	assert(json_doc_int(json_get(json_doc_root(&after), "a"), 0) == 7);
+	assert(json_type(json_get(json_doc_root(&after), "b")) == JSON_ABSENT);
+	json_doc_free(&after);
+	json_doc_free(&before);
 	buf_free(&out);
 }
 

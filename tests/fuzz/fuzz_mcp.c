@@ -53,14 +53,14 @@ static void check_params(struct json_val params, struct arena *a)
 static void check_names(struct json_val params, struct arena *a)
 {
 	struct mcp_child child = {.name = "server-1"};
-	struct str name = json_inside(json_get(params, "uri"));
+	struct str name = json_raw_content(json_get(params, "uri"));
 	struct buf out = BUF_INIT(1 << 20);
 	struct json doc;
 
 	for (int i = 0; i < 4; i++) {
 		buf_reset(&out);
 		buf_putc(&out, '[');
-		mcp_put_shown(&out, &child, i & 1, i & 2, name);
+		mcp_put_public_name(&out, &child, i & 1, i & 2, name);
 		buf_putc(&out, ']');
 		again(&doc, &out, a);
 		assert(out.n >= name.n + 4);
@@ -77,9 +77,9 @@ static void check_passed(const struct jsonrpc *m, struct arena *a)
 	int r;
 
 	if (m->kind == JSONRPC_RESPONSE)
-		jsonrpc_pass(&out, STR("9"), m);
+		jsonrpc_write_forward(&out, STR("9"), m);
 	else
-		jsonrpc_call(&out, m->id.n ? 9 : 0, m->method, json_raw(m->params));
+		jsonrpc_write_call(&out, m->id.n ? 9 : 0, m->method, json_raw(m->params));
 	r = jsonrpc_read(again(&doc, &out, a), a, &got, &why);
 	assert(r == 0 && got.kind == m->kind);
 	assert(str_eq(got.id, m->kind == JSONRPC_NOTIFICATION ? STR("") : STR("9")));

@@ -45,7 +45,7 @@ static void check_clean(struct str printed)
 	struct buf clean = BUF_INIT(4 * (size_t)INJECT_REPLY_MAX);
 
 	out_clean(&clean, printed, true);
-	assert(!clean.err && utf8_valid(buf_view(&clean)));
+	assert(!clean.err && utf8_is_valid(buf_view(&clean)));
 	for (size_t i = 0; i < clean.n; i++)
 		assert((unsigned char)clean.p[i] >= ' ' || clean.p[i] == '\n' ||
 			clean.p[i] == '\t');
@@ -63,9 +63,9 @@ static void show(struct str text)
 		return;
 	(void)observation_is_failure(&ob);
 	observation_print(&ob, &out);
-	assert(!out.err && utf8_valid(buf_view(&out)));
+	assert(!out.err && utf8_is_valid(buf_view(&out)));
 	content = ob.content;
-	lines = 1 + count_shown(json_get(doc_root(&ob.doc), "extras"));
+	lines = 1 + count_shown(json_get(json_doc_root(&ob.doc), "extras"));
 	if (content.n)
 		lines += 1 + str_count(content, '\n') + !str_ends(content, STR("\n"));
 	assert(str_count(buf_view(&out), '\n') == lines);
@@ -77,19 +77,19 @@ static void show(struct str text)
 static void ask(struct str text)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
-	struct doc d;
+	struct json_doc d;
 	int r;
 
-	if (observation_request(text, &out) == 0) {
-		r = doc_parse(&d, buf_view(&out));
+	if (observation_write_request(text, &out) == 0) {
+		r = json_doc_parse(&d, buf_view(&out));
 		/* The envelope may be one too many. */
 		assert(r == 0 || r == ERR_DEPTH || r == ERR_LIMIT || r == -ENOMEM);
 		if (!r)
-			assert(json_type(json_get(doc_root(&d), "action")) ==
+			assert(json_type(json_get(json_doc_root(&d), "action")) ==
 				JSON_OBJECT);
 		if (!r)
-			doc_free(&d);
-		assert(observation_timeout(buf_view(&out)) <= SECONDS_MAX);
+			json_doc_free(&d);
+		assert(observation_read_timeout(buf_view(&out)) <= SECONDS_MAX);
 	}
 	buf_free(&out);
 }

@@ -28,7 +28,7 @@ static int pack(const char *const name[PARTS], struct str rest, char path[64])
 {
 	struct buf out = BUF_INIT(1 << 22);
 	struct zip z;
-	int fd = fd_memory("fuzz", 0);
+	int fd = fd_create_memory("fuzz", 0);
 
 	zip_init(&z, &out);
 	for (size_t i = 0; i < PARTS && rest.n; i++) {
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	(slides ? skill_parse_pptx : skill_parse_docx)(&c);
 	said = buf_view(&c.out);
-	assert(!c.out.err && utf8_valid(said) && str_ends(said, STR("\n")));
+	assert(!c.out.err && utf8_is_valid(said) && str_ends(said, STR("\n")));
 	if (c.failed)
 		assert(str_starts(said, STR("ERROR: ")) ||
 			(slides &&

@@ -87,8 +87,8 @@ static void check_home(const struct exchange *x)
 	struct str origin;
 	int r = request_header(&x->rq, STR("origin"), &origin);
 
-	assert(r == 0 || request_is_at_home(&x->rq) == (r == 1));
-	if (r == 0 && request_is_at_home(&x->rq))
+	assert(r == 0 || request_is_local_origin(&x->rq) == (r == 1));
+	if (r == 0 && request_is_local_origin(&x->rq))
 		assert(str_find(origin, STR("localhost")) < origin.n ||
 			str_find(origin, STR("127.0.0.1")) < origin.n ||
 			str_find(origin, STR("[::1]")) < origin.n);

@@ -100,7 +100,7 @@ static void use(struct outputs *o)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	struct outputs o;
-	int fd = fd_memory("fuzz", 0), again;
+	int fd = fd_create_memory("fuzz", 0), again;
 	uint8_t block[OUTPUT_BLOCK];
 	size_t made = 0;
 

@@ -41,19 +41,19 @@ static void check_trees(struct json_val frames, const struct props *p, struct ar
 
 	axtree_init(&t, a);
 	while (!r && json_next(frames, &it, NULL, &frame))
-		r = axtree_add(&t, t.n ? STR("b") : STR("a"), frame);
+		r = axtree_add_frame(&t, t.n ? STR("b") : STR("a"), frame);
 	assert(!r || r == ERR_TYPE || r == ERR_RANGE || r == -ENOMEM);
 	if (r)
 		return;
 	while (axtree_next_owner(&t, &at))
-		axtree_join(&t, at, at % 3 ? STR("b") : STR("a"));
+		axtree_attach_frame(&t, at, at % 3 ? STR("b") : STR("a"));
 	for (int i = 0; i < 4; i++) {
 		struct axtree_view view = {i & 1, i & 2, i & 2 ? 5 : 0};
 
 		buf_reset(&out);
 		r = axtree_print(&t, p, &view, &out);
 		assert(!r || r == ERR_TYPE || r == ERR_LIMIT || r == -ENOMEM);
-		assert(r || utf8_valid(buf_view(&out)));
+		assert(r || utf8_is_valid(buf_view(&out)));
 	}
 	buf_reset(&out);
 	jw_init(&w, &out);
@@ -65,10 +65,10 @@ static void check_trees(struct json_val frames, const struct props *p, struct ar
 static void check_snapshot(const struct snapshot *s, struct arena *a)
 {
 	struct buf out = BUF_INIT(OUT_MAX);
-	int r = text_print(s, &out, a);
+	int r = page_text_print(s, &out, a);
 
 	assert(!r || r == -ENOMEM || r == ERR_LIMIT);
-	assert(r || utf8_valid(buf_view(&out)));
+	assert(r || utf8_is_valid(buf_view(&out)));
 	assert(r || !out.n || out.p[out.n - 1] == '\n');
 	buf_free(&out);
 }

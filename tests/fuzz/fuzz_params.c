@@ -49,13 +49,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data, size);
 	arena_init(&arena, HTTP_ARENA_MAX);
 	if (size && copy[0] == '{')
-		r = params_body(&p, str_make(copy, size));
+		r = params_parse_body(&p, str_make(copy, size));
 	else
 		p.query = str_make(copy, size);
 	if (!r)
-		r = params_take(&p, table, ARRAY_LEN(table), &v);
+		r = params_read(&p, table, ARRAY_LEN(table), &v);
 	assert(r == 0 || r == 400 || r == 422 || r == 503);
-	assert(!r == !p.wrong[0]);
+	assert(!r == !p.error[0]);
 	check(&v);
 	arena_reset(&arena);
 	free(copy);

@@ -37,7 +37,7 @@ static void read_frame(struct str line)
 	r = plugin_frame_read(&f, line, &arena, &why);
 	assert(r != ERR_SYNTAX || why);
 	if (r == 0) {
-		if (plugin_observation(f.root, "kind", &arena, &out, &why) == 0)
+		if (plugin_frame_put_observation(f.root, "kind", &arena, &out, &why) == 0)
 			assert(out.n && !out.err);
 		else
 			assert(!out.n);

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		r = process_spec_read(&p, base, &spec);
 	}
 	assert(r == 0 || r == 400 || r == 422 || r == 503);
-	assert(!r == !p.wrong[0]);
+	assert(!r == !p.error[0]);
 	if (r == 0)
 		check(&spec);
 	arena_reset(&arena);

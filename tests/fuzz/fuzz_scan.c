@@ -11,7 +11,7 @@ static int run(const char *text, size_t n, size_t step, struct scan *s)
 	int r;
 
 	scan_init(s);
-	r = scan_layer(s);
+	r = scan_begin_layer(s);
 	for (size_t i = 0; i < n && !r; i += step)
 		r = scan_put(s, str_make(text + i, n - i < step ? n - i : step));
 	return r;

@@ -50,7 +50,7 @@ static void check_forwarded(const struct exchange *x, struct str head)
 	}
 	assert(again.http.head.n == out.n);
 	assert(session_key_find(&again.rq, &found) != 0);
-	assert(request_asks_websocket(&again.rq) == request_asks_websocket(&x->rq));
+	assert(request_is_websocket(&again.rq) == request_is_websocket(&x->rq));
 	assert(again.http.head.framing == x->http.head.framing);
 	/* The place that showed the key has lost it. */
 	if (shown && key.n >= KEY_MIN)

@@ -19,7 +19,7 @@ static void check_piece(struct str piece, bool is_rest)
 	assert(!strchr(" \t\n", piece.p[piece.n - 1]));
 	memcpy(copy, piece.p, piece.n);
 	if (!is_rest)
-		assert(split_command(str_make(copy, piece.n), &p) != SPLIT_SEVERAL);
+		assert(split_command(str_make(copy, piece.n), &p) != SPLIT_MULTIPLE);
 	free(copy);
 }
 
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(!memcmp(
 			longer.piece, whole.piece, whole.n * sizeof(whole.piece[0])));
 	}
-	if (kind == SPLIT_SEVERAL)
+	if (kind == SPLIT_MULTIPLE)
 		check_pieces(str_make(copy, size), &whole);
 	else
 		assert(whole.n == 0);

@@ -10,7 +10,7 @@
  */
 #include "config.h"
 #include "limits.h"
-#include "server/idempotency/once_private.h"
+#include "server/idempotency/idem_private.h"
 #include "server/process/process_attach.h"
 #include "server/stream/stream_private.h"
 
@@ -23,8 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct config with_key = {.has_key = true}, without_key;
 static struct box box;
-static struct once once;
-static struct api api = {.box = &box, .once = &once};
+static struct idem once;
+static struct api api = {.box = &box, .idem = &once};
 static struct stream *stream;
 
 /* --- What the peer knows ------------------------------------------------------ */
@@ -126,21 +126,21 @@ int ws_conn_accept(struct loop *l, struct request *rq, const struct ws_conf *con
 
 /* --- The rest of the server --------------------------------------------------- */
 
-const char *const once_modes[] = {"int", "term", "kill", NULL};
+const char *const idem_cancel_modes[] = {"int", "term", "kill", NULL};
 
-bool api_knows_key(const struct api *a, struct str key)
+bool api_check_key(const struct api *a, struct str key)
 {
 	(void)a;
 	return str_eq(key, STR("k"));
 }
 
-int once_make_ready(struct once *o)
+int idem_prepare(struct idem *o)
 {
 	o->open = true;
 	return 0;
 }
 
-int once_lease(struct once *o, uint64_t lease)
+int idem_set_lease(struct idem *o, uint64_t lease)
 {
 	if (lease < o->ledger.lease)
 		return ERR_RANGE;
@@ -174,8 +174,8 @@ static size_t sum(struct str s)
 	return n;
 }
 
-static struct channel *begin(struct stream *s, const struct stream_ask *ask, struct jw *w,
-	struct channel_refusal *why)
+static struct channel *begin(struct stream *s, const struct stream_request *ask,
+	struct jw *w, struct channel_refusal *why)
 {
 	struct fake *f = away;
 
@@ -232,14 +232,14 @@ static int more(struct channel *c, size_t max)
 
 static void takes(struct channel *c, struct str bytes)
 {
-	assert(c->got - c->took <= STREAM_INPUT);
-	channel_took(c, bytes.n);
+	assert(c->received - c->handled <= STREAM_INPUT);
+	channel_ack_input(c, bytes.n);
 }
 
 static void waits(struct channel *c, struct str bytes)
 {
 	(void)bytes;
-	assert(c->got - c->took <= STREAM_INPUT);
+	assert(c->received - c->handled <= STREAM_INPUT);
 }
 
 static void end(struct channel *c)
@@ -250,7 +250,7 @@ static void end(struct channel *c)
 static void resize(struct channel *c, uint16_t rows, uint16_t columns)
 {
 	assert(rows && columns && rows <= STREAM_SIZE_MAX && columns <= STREAM_SIZE_MAX);
-	channel_complain(c, "It has no size.");
+	channel_send_error(c, "It has no size.");
 }
 
 static void cancel(struct channel *c, unsigned mode)
@@ -342,7 +342,7 @@ static void put_input(const struct ws_conf *conf, uint8_t id, uint8_t kib)
 	const struct channel *c = stream_find(stream, id);
 	const struct channel_frame f = {.kind = CHANNEL_INPUT,
 		.id = id,
-		.at = c ? c->got : 0,
+		.at = c ? c->received : 0,
 		.span = kib * 1024U,
 		.bytes = str_make(frame + CHANNEL_HEAD, kib * 1024U)};
 
@@ -362,7 +362,7 @@ static void take_line(const struct ws_conf *conf, struct str line)
 		break;
 	case '!':
 		heard++;
-		conf->ops->room(conf->arg);
+		conf->ops->writable(conf->arg);
 		break;
 	case '~':
 		conf->ops->beat(conf->arg);

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct tarball t;
 	struct arena arena;
 	const char *why = NULL;
-	int fd = fd_memory("fuzz", 0), r;
+	int fd = fd_create_memory("fuzz", 0), r;
 
 	if (fd < 0 || fd_write_all(fd, data, n)) {
 		fd_close(&fd);

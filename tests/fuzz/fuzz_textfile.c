@@ -44,10 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data + 3, text.n);
 	text.p = copy;
 	check_scan(text, range, data[2] % text.n);
-	cut = text_splice(text, range);
+	cut = text_find_splice(text, range);
 	assert(cut.from <= text.n && cut.to <= text.n);
 	(void)text_is_binary(text);
-	text.n = text_unix(copy, text.n);
+	text.n = text_convert_newlines(copy, text.n);
 	assert(!memchr(copy, '\r', text.n));
 	free(copy);
 	return 0;

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	if (n)
 		memcpy(copy, p, n);
 	r = unzip_open(&u, &source);
-	assert(!r == !u.why);
+	assert(!r == !u.reason);
 	while (!r && (r = unzip_next(&u, &e)) == 0) {
 		struct unzip_content c;
 		uint64_t size = 0;
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 		assert(e.name.n);
 		r = unzip_begin(&c, &u, &e);
-		while (!r && (r = unzip_piece(&c, &piece)) == 1) {
+		while (!r && (r = unzip_read_piece(&c, &piece)) == 1) {
 			size += piece.n;
 			r = 0;
 		}

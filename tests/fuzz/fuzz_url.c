@@ -23,7 +23,7 @@ static void check(const struct url *u)
 	url_put_host(u, &b);
 	buf_str(&b, u->target);
 	assert(!b.err && url_parse(&again, buf_view(&b)) == 0);
-	assert(url_same_origin(u, &again) && str_eq(u->target, again.target));
+	assert(url_is_same_origin(u, &again) && str_eq(u->target, again.target));
 	buf_free(&b);
 }
 
@@ -36,7 +36,7 @@ static void mirror(struct str text, const struct url *u)
 	buf_puts(&b, "ws");
 	buf_str(&b, str_skip(text, 4));
 	assert(!b.err && url_parse_ws(&ws, buf_view(&b)) == 0);
-	assert(url_same_origin(u, &ws) && str_eq(u->target, ws.target));
+	assert(url_is_same_origin(u, &ws) && str_eq(u->target, ws.target));
 	assert(url_parse_ws(&ws, text) == ERR_SYNTAX);
 	buf_free(&b);
 }
@@ -54,15 +54,16 @@ static void follow(struct str ref)
 		bool path = ref.n > 1 && ref.p[0] == '/' && ref.p[1] != '/';
 
 		assert(url_parse(&base, from[i]) == 0);
-		if (url_follow(&u, &base, ref, &text) == 0) {
+		if (url_resolve(&u, &base, ref, &text) == 0) {
 			check(&u);
-			assert(!path || url_same_origin(&u, &base));
+			assert(!path || url_is_same_origin(&u, &base));
 			/* A path without segments of dots stays as it is. */
 			assert(!path || str_find(ref, STR("/.")) < ref.n ||
 				str_starts(ref, u.target));
 			assert(str_find(ref, STR("//")) < ref.n ||
-				url_same_origin(&u, &base));
-			assert(url_refuse_hop(&base, &u, 1) || !base.secure || u.secure);
+				url_is_same_origin(&u, &base));
+			assert(url_check_redirect(&base, &u, 1) || !base.secure ||
+				u.secure);
 		}
 		buf_free(&text);
 	}
@@ -71,12 +72,12 @@ static void follow(struct str ref)
 static void reach(const uint8_t *p)
 {
 	uint8_t mapped[16] = {[10] = 0xFF, [11] = 0xFF};
-	enum reach far = url_reach(p, 4);
+	enum reach far = url_classify(p, 4);
 
 	memcpy(mapped + 12, p, 4);
-	assert(url_reach(mapped, 16) == far && far <= REACH_NEVER);
-	assert(url_may_reach(far, REACH_PUBLIC) == (far == REACH_PUBLIC));
-	assert(url_may_reach(far, far) == (far != REACH_NEVER));
+	assert(url_classify(mapped, 16) == far && far <= REACH_FORBIDDEN);
+	assert(url_is_reach_allowed(far, REACH_PUBLIC) == (far == REACH_PUBLIC));
+	assert(url_is_reach_allowed(far, far) == (far != REACH_FORBIDDEN));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -97,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size >= 4)
 		reach(data);
 	if (size >= 16)
-		assert(url_reach(data, 16) <= REACH_NEVER);
+		assert(url_classify(data, 16) <= REACH_FORBIDDEN);
 	free(copy);
 	return 0;
 }

@@ -17,7 +17,7 @@ static void check_users(struct str text)
 		assert(userdb_find_name(text, u.name, &same));
 		assert(str_eq(same.name, u.name));
 		assert(userdb_find_uid(text, u.uid, &same) && same.uid == u.uid);
-		(void)userdb_name_is_good(u.name);
+		(void)userdb_is_valid_name(u.name);
 	}
 }
 

@@ -82,7 +82,7 @@ static void check_repair(struct str s)
 	assert(!once.err && defined_prefix(buf_view(&once)) == once.n);
 	assert(str_eq(buf_view(&once), buf_view(&twice)));
 	assert(utf8_count(buf_view(&once)) == utf8_count(s));
-	assert(!utf8_valid(s) || str_eq(buf_view(&once), s));
+	assert(!utf8_is_valid(s) || str_eq(buf_view(&once), s));
 	buf_free(&once);
 	buf_free(&twice);
 }
@@ -90,7 +90,7 @@ static void check_repair(struct str s)
 /* The tail is what more bytes could complete, and nothing else is. */
 static void check_tail(struct str s)
 {
-	size_t tail = utf8_tail(s);
+	size_t tail = utf8_unfinished_length(s);
 	struct str end = str_skip(s, s.n - tail);
 	char longer[6];
 	bool completes = false;
@@ -104,7 +104,7 @@ static void check_tail(struct str s)
 		longer[tail] = (char)c;
 		completes = defined((unsigned char *)longer, sizeof(longer)) > tail;
 	}
-	assert(completes && !utf8_valid(end));
+	assert(completes && !utf8_is_valid(end));
 }
 
 static void check_pieces(struct str s, size_t step)

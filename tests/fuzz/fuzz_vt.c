@@ -49,12 +49,12 @@ static void feed_some(struct vt *vt, const uint8_t *p, size_t n)
 
 	do {
 		size_t before = rest.n;
-		uint64_t work = vt_work(vt);
+		uint64_t work = vt_get_work(vt);
 
-		r = vt_feed_some(vt, &rest, work + WORK_LIMIT);
+		r = vt_feed_limited(vt, &rest, work + WORK_LIMIT);
 		assert(r >= 0 && (r == 1) == (rest.n > 0));
 		assert(rest.n < before || before == 0);
-		assert(vt_work(vt) - work <= WORK_LIMIT + VT_WORK_STEP);
+		assert(vt_get_work(vt) - work <= WORK_LIMIT + VT_WORK_STEP);
 	} while (r == 1);
 }
 
@@ -87,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	}
 	check(whole);
 	check(polled);
-	assert(vt_work(whole) <= (uint64_t)WORK_PER_BYTE * rounds * n + WORK_START);
+	assert(vt_get_work(whole) <= (uint64_t)WORK_PER_BYTE * rounds * n + WORK_START);
 	report(whole, &a, &text);
 	report(split, &b, &other);
 	assert(str_eq(buf_view(&text), buf_view(&other)));

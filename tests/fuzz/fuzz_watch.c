@@ -35,7 +35,7 @@ static int on_look(void *arg, struct watch_folder *parent, const char *name)
 	s->seed = s->seed * 1103515245 + 12345;
 	if (s->seed >> 16 & 1)
 		return WATCH_ABSENT;
-	return watch_found(s->w, parent, name, (int)(s->seed >> 18 & 15), &f);
+	return watch_add_folder(s->w, parent, name, (int)(s->seed >> 18 & 15), &f);
 }
 
 static int on_there(void *arg, struct watch_folder *f, const char *name, bool *dir)
@@ -65,7 +65,7 @@ static int run(const uint8_t *p, size_t n, size_t step, unsigned seed, struct bu
 
 	s.seed = seed;
 	watch_init(s.w, &ops, &s);
-	r = watch_found(s.w, NULL, "", 1, &f);
+	r = watch_add_folder(s.w, NULL, "", 1, &f);
 	while (!r && n) {
 		size_t part = step < n ? step : n;
 		char *copy = malloc(part);
@@ -80,8 +80,8 @@ static int run(const uint8_t *p, size_t n, size_t step, unsigned seed, struct bu
 	if (!r)
 		r = watch_run(s.w, 1000);
 	for (f = s.w->tree.top; f; f = watch_tree_next(s.w->tree.top, f)) {
-		assert(watch_tree_child(&s.w->tree, f->parent, f->name));
-		assert(f->wd < 0 || watch_tree_wd(&s.w->tree, f->wd) == f);
+		assert(watch_tree_find_child(&s.w->tree, f->parent, f->name));
+		assert(f->wd < 0 || watch_tree_find_wd(&s.w->tree, f->wd) == f);
 		s.w->tree.count--;
 	}
 	assert(s.w->tree.count == 0);

@@ -12,7 +12,7 @@ static void check(const struct ws_event *e, uint64_t *sum)
 {
 	if (e->op >= WS_CLOSE && (!e->last || e->data.n > WS_CONTROL_MAX))
 		abort();
-	if (e->op == WS_CLOSE && !utf8_valid(e->data))
+	if (e->op == WS_CLOSE && !utf8_is_valid(e->data))
 		abort();
 	if (e->op < WS_CLOSE)
 		*sum += e->data.n;

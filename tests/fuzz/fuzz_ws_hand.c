@@ -24,7 +24,7 @@ static const char *agrees(struct str head, const char *k, unsigned *status)
 	if (http_response_parse(&r, head))
 		return "no head";
 	*status = r.status;
-	return ws_hand_agrees(&r, head.p, k);
+	return ws_hand_check_answer(&r, head.p, k);
 }
 
 static void check_answer(struct str k, struct str protocol)
@@ -37,7 +37,7 @@ static void check_answer(struct str k, struct str protocol)
 	assert(!out.err);
 	http_response_init(&r, false);
 	assert(http_response_parse(&r, buf_view(&out)) == 0 && r.head.n == out.n);
-	assert(!ws_hand_agrees(&r, out.p, k.p));
+	assert(!ws_hand_check_answer(&r, out.p, k.p));
 	assert(http_field_find(&r.head, out.p, STR("sec-websocket-protocol"), &said) ==
 		!protocol.n);
 	assert(!protocol.n || str_eq(said, protocol));
@@ -54,11 +54,11 @@ static void take_request(struct str head)
 	if (http_request_parse(&x.http, head))
 		return;
 	x.rq.method = http_text(head.p, x.http.method);
-	if (ws_hand_offered(&x.rq, STR("k."), &rest)) {
+	if (ws_hand_find_offer(&x.rq, STR("k."), &rest)) {
 		whole = str_make(rest.p - 2, rest.n + 2);
-		assert(str_starts(whole, STR("k.")) && ws_hand_offers(&x.rq, whole));
+		assert(str_starts(whole, STR("k.")) && ws_hand_has_offer(&x.rq, whole));
 	} else {
-		assert(!ws_hand_offers(&x.rq, STR("k.")));
+		assert(!ws_hand_has_offer(&x.rq, STR("k.")));
 	}
 	fault = ws_hand_check(&x.rq, &k);
 	if (fault) {
@@ -80,7 +80,7 @@ static void take_answer(struct str head)
 	if (agrees(head, key, &status))
 		return;
 	assert(status == 101 && agrees(head, other, &status));
-	ws_accept(&proof, STR(key));
+	ws_write_accept(&proof, STR(key));
 	assert(str_find(head, buf_view(&proof)) < head.n);
 	buf_free(&proof);
 }

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		assert(c.spki.n && c.spki.p >= copy && c.spki.p + c.spki.n <= copy + n);
 		for (size_t i = 0; i < ARRAY_LEN(hosts); i++)
 			if (x509_host_read(&h, str_c(hosts[i])) == 0)
-				(void)x509_is_for(&c, &h);
+				(void)x509_has_host(&c, &h);
 	}
 	if (x509_host_read(&h, str_make(copy, n)) == 0)
 		assert(h.n <= X509_NAME_MAX);

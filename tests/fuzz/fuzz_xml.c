@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	static const struct xml_known known[] = {{"w", "u"}, {NULL, NULL}};
+	static const struct xml_namespace known[] = {{"w", "u"}, {NULL, NULL}};
 	static struct xml x;
 	struct buf out = BUF_INIT(2 * n + 1);
 	char *copy = malloc(n ? n : 1);
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		if (r == XML_OPEN)
 			xml_put_attr(&x, "w:a", &out);
 	}
-	assert(r < 0 ? x.why != NULL : !depth && !x.why);
+	assert(r < 0 ? x.reason != NULL : !depth && !x.reason);
 	/* No reference is shorter than what it stands for. */
 	assert(!out.err && out.n <= n);
 	buf_free(&out);

@@ -22,13 +22,13 @@ static void feed(struct zmtp *z, struct str in, struct buf *seen)
 	struct zmtp_message m;
 	enum zmtp_step step;
 
-	if (z->state == ZMTP_S_BAD)
+	if (z->state == ZMTP_S_FAILED)
 		return;
 	while ((step = zmtp_next(z, &in, &m)) != ZMTP_MORE) {
 		buf_fmt(seen, "<%d>", (int)step);
-		if (step == ZMTP_BAD) {
-			buf_fmt(seen, "%s:", z->why);
-			buf_str(seen, z->said);
+		if (step == ZMTP_FAILED) {
+			buf_fmt(seen, "%s:", z->reason);
+			buf_str(seen, z->peer_reason);
 			break;
 		}
 		if (step == ZMTP_READY)

@@ -99,7 +99,7 @@ static void test_tabs(void)
 	show("<a bid=4 href='about:blank#new' target=_blank>new</a>");
 	act("click('4')", "");
 	see("location.href", "about:blank#new");
-	is_int(browser_tabs(&t.browser), 2, "a click has opened a tab");
+	is_int(browser_count_tabs(&t.browser), 2, "a click has opened a tab");
 	act("tab_focus(0)", "");
 	see("location.protocol", "file:");
 	act("tab_focus(-1)", "");
@@ -114,9 +114,9 @@ static void test_tabs(void)
 	see("location.protocol", "file:");
 	act("new_tab()", "");
 	see("location.href", "about:blank");
-	is_int(browser_tabs(&t.browser), 2, "a new tab");
+	is_int(browser_count_tabs(&t.browser), 2, "a new tab");
 	act("tab_close()\ntab_close()", "");
-	is_int(browser_tabs(&t.browser), 1, "there is always one");
+	is_int(browser_count_tabs(&t.browser), 1, "there is always one");
 	see("location.href", "about:blank");
 }
 

@@ -426,7 +426,7 @@ int main(void)
 	loop = loop_new(&err);
 	if (!loop || children_init(loop))
 		return 1;
-	spawn_remember_limits();
+	spawn_save_limits();
 	fds = entries("/proc/self/fd", "");
 	arena_init(&arena, 1 << 20);
 	test_no_kernels();

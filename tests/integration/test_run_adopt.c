@@ -58,7 +58,7 @@ static void adopt(const struct left *left, const int *status)
 	make_session();
 	if (shell_adopt(shell(), left->master, left->pid, status, left->spool) < 0)
 		ok(false, "%s: the session is taken over", name);
-	if (!status && shell_state(shell()) != SHELL_GONE) {
+	if (!status && shell_state(shell()) != SHELL_NONE) {
 		children_watch(&watcher, left->pid, shell_is_gone);
 		/* It may have ended while nobody listened. */
 		raise(SIGCHLD);
@@ -222,7 +222,7 @@ enum { MUCH_BYTES = 2288895 };
 static void crash_after_much(const char *command)
 {
 	begin_unread(command);
-	for (int i = 0; i < 200 && spool_end(&shell()->spool) < MUCH_BYTES; i++)
+	for (int i = 0; i < 200 && spool_get_end(&shell()->spool) < MUCH_BYTES; i++)
 		let_pass(50);
 	crash();
 	ok(shell_is_restoring(shell()), "%s: to restore it takes more than a step", name);
@@ -236,7 +236,7 @@ static void read_unseen(struct shell *s)
 
 	while (n > 0 && poll(&w, 1, 300) == 1) {
 		size_t room;
-		char *p = spool_room(&s->spool, &room);
+		char *p = spool_get_space(&s->spool, &room);
 
 		n = read(s->master, p, room);
 		if (n > 0)
@@ -343,7 +343,7 @@ static void check_gap(void)
 	RUN("echo first; head -c 20000000 /dev/zero | tr '\\0' '\\r'; echo second; "
 	    "read x <go; echo end",
 		.timeout = "0.1");
-	for (int i = 0; i < 200 && spool_end(&shell()->spool) < 20000000; i++)
+	for (int i = 0; i < 200 && spool_get_end(&shell()->spool) < 20000000; i++)
 		let_pass(50);
 	ok(spool_gap(&shell()->spool).to > SPOOL_HEAD, "%s: something is lost", name);
 	crash();
@@ -393,7 +393,7 @@ static void check_starting(const struct shell_row *row)
 	make_session();
 	session_start(drv.box.session, driver_ready, NULL);
 	crash();
-	is_int(shell_state(shell()), SHELL_GONE, "%s: a start is not taken over", name);
+	is_int(shell_state(shell()), SHELL_NONE, "%s: a start is not taken over", name);
 	is_done(RUN("echo on"), 0, "on", "but begun anew");
 	end_session();
 }
@@ -421,7 +421,7 @@ static bool read_one(struct shell *s, bool commit, int ms)
 {
 	struct pollfd w = {.fd = s->master, .events = POLLIN};
 	size_t room;
-	char *p = spool_room(&s->spool, &room);
+	char *p = spool_get_space(&s->spool, &room);
 
 	if (poll(&w, 1, ms) != 1 || read(s->master, p, 1) != 1)
 		return false;
@@ -464,7 +464,7 @@ static void check_everywhere(const struct shell_row *row)
 
 static void check_strangers(void)
 {
-	int pair[2], other = fd_memory("other", 4096);
+	int pair[2], other = fd_create_memory("other", 4096);
 
 	open_home(&shell_rows[0]);
 	make_session();
@@ -473,7 +473,7 @@ static void check_strangers(void)
 	is_int(shell_adopt(shell(), pair[0], 1, NULL, other), -EBADMSG,
 		"what is no spool is not taken over");
 	ok(fcntl(pair[0], F_GETFD) < 0 && fcntl(other, F_GETFD) < 0, "and closed");
-	is_int(shell_state(shell()), SHELL_GONE, "there is no shell then");
+	is_int(shell_state(shell()), SHELL_NONE, "there is no shell then");
 	is_int(RUN("echo on").exit_code, 0, "but the next command gets one");
 	fd_close(&pair[1]);
 	close_session();
@@ -501,7 +501,7 @@ static void check_all(const struct shell_row *row)
 	check_not_typed();
 	check_ends();
 	crash_after_much(MUCH);
-	session_cut(drv.box.session);
+	session_shut_down(drv.box.session);
 	ok(shell_is_restoring(shell()), "%s: nobody's screen is not waited for", name);
 	end_session();
 	check_starting(row);

@@ -16,7 +16,7 @@ static void put(struct str in)
 {
 	while (in.n) {
 		size_t n;
-		char *room = spool_room(&shell.spool, &n);
+		char *room = spool_get_space(&shell.spool, &n);
 
 		n = n < in.n ? n : in.n;
 		memcpy(room, in.p, n);
@@ -29,7 +29,7 @@ static void open_shell(void)
 {
 	if (spool_make(&shell.spool) < 0)
 		ok(false, "a spool can be made");
-	shell.rec = spool_state(&shell.spool);
+	shell.rec = spool_get_state(&shell.spool);
 	memcpy(shell.rec->nonce, NONCE, sizeof(NONCE));
 }
 
@@ -91,11 +91,12 @@ static void test_every_offset(void)
 	open_shell();
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
 		put(pieces[i].text);
-	for (size_t offset = 0; offset <= spool_end(&shell.spool); offset++) {
+	for (size_t offset = 0; offset <= spool_get_end(&shell.spool); offset++) {
 		expect_from(offset, &want);
 		for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 			buf_reset(&got);
-			if (read_all(offset, sizes[i], &got) != spool_end(&shell.spool) ||
+			if (read_all(offset, sizes[i], &got) !=
+					spool_get_end(&shell.spool) ||
 				!str_eq(buf_view(&got), buf_view(&want)))
 				wrong++;
 		}
@@ -162,7 +163,7 @@ static void check_gap(struct str last)
 	ok(str_ends(buf_view(&got), last), "the last ones, too");
 	part = read_part(SPOOL_HEAD, &got);
 	ok(part.asked == SPOOL_HEAD && part.from == gap.to, "the gap is told");
-	is_int(part.next, spool_end(&shell.spool), "all of the tail");
+	is_int(part.next, spool_get_end(&shell.spool), "all of the tail");
 	ok(str_ends(buf_view(&got), STR("001999998001999999")), "its end");
 	spool_free(&shell.spool);
 	buf_free(&got);

@@ -26,8 +26,8 @@ static void put(struct spool *s, size_t n, size_t step)
 {
 	while (n) {
 		size_t room, part = step;
-		char *p = spool_room(s, &room);
-		uint64_t at = spool_end(s);
+		char *p = spool_get_space(s, &room);
+		uint64_t at = spool_get_end(s);
 
 		part = part < room ? part : room;
 		part = part < n ? part : n;
@@ -50,12 +50,13 @@ static uint64_t kept_of(uint64_t end)
  */
 static uint64_t wrong_since(struct spool *s, uint64_t end, uint64_t shift)
 {
-	uint64_t wrong = end > spool_end(s) ? end - spool_end(s) : spool_end(s) - end;
+	uint64_t wrong =
+		end > spool_get_end(s) ? end - spool_get_end(s) : spool_get_end(s) - end;
 	struct spool_gap gap = spool_gap(s);
 	uint64_t at = 0, seen = 0;
 
-	while (at < spool_end(s)) {
-		struct str part = spool_at(s, at);
+	while (at < spool_get_end(s)) {
+		struct str part = spool_get_bytes(s, at);
 
 		if (at >= gap.from && at < gap.to) {
 			wrong += part.n;
@@ -69,7 +70,7 @@ static uint64_t wrong_since(struct spool *s, uint64_t end, uint64_t shift)
 		at += part.n;
 		seen += part.n;
 	}
-	return wrong + (seen != kept_of(end)) + spool_at(s, at).n;
+	return wrong + (seen != kept_of(end)) + spool_get_bytes(s, at).n;
 }
 
 static uint64_t wrong_bytes(struct spool *s, uint64_t end)
@@ -101,16 +102,16 @@ static struct spool make(void)
 static void check_new(void)
 {
 	struct spool s = make();
-	const char *state = spool_state(&s);
+	const char *state = spool_get_state(&s);
 	size_t room, set = 0;
-	char *p = spool_room(&s, &room);
+	char *p = spool_get_space(&s, &room);
 
 	for (size_t i = 0; i < SPOOL_STATE; i++)
 		set += state[i] != 0;
 	is_int(set, 0, "a new spool's state is zero");
-	is_int(spool_end(&s), 0, "it ends where it begins");
+	is_int(spool_get_end(&s), 0, "it ends where it begins");
 	is_int(spool_gap(&s).from, spool_gap(&s).to, "nothing is lost");
-	is_int(spool_at(&s, 0).n, 0, "nothing stands there");
+	is_int(spool_get_bytes(&s, 0).n, 0, "nothing stands there");
 	ok(p && room == SPOOL_READ, "there is room for one read");
 	spool_free(&s);
 	is_int(s.fd, -1, "free closes it");
@@ -136,7 +137,7 @@ static void check_wrap(size_t step, size_t part, int parts)
 	gap = spool_gap(&s);
 	is_int(gap.from, SPOOL_HEAD, "a megabyte of head");
 	is_int(gap.to, total - SPOOL_TAIL, "as much tail as promised");
-	is_int(spool_at(&s, gap.from).n + spool_at(&s, gap.to - 1).n, 0,
+	is_int(spool_get_bytes(&s, gap.from).n + spool_get_bytes(&s, gap.to - 1).n, 0,
 		"nothing stands in between");
 	spool_free(&s);
 }
@@ -162,9 +163,9 @@ static void check_kill_between(uint64_t place)
 /* Killed after the read of n bytes, before commit. */
 static uint64_t killed_after_read(struct spool *s, size_t n)
 {
-	uint64_t end = spool_end(s);
+	uint64_t end = spool_get_end(s);
 	size_t room;
-	char *p = spool_room(s, &room);
+	char *p = spool_get_space(s, &room);
 
 	n = n < room ? n : room;
 	fill(p, n, end);
@@ -217,7 +218,7 @@ static void check_kill_in_commit(uint64_t place, size_t n, size_t cleared)
 	char *p;
 
 	put(&s, place, SPOOL_READ);
-	p = spool_room(&s, &room);
+	p = spool_get_space(&s, &room);
 	n = n < room ? n : room;
 	fill(p, n, place);
 	for (size_t i = 0; i < cleared && i < n; i++)
@@ -243,18 +244,19 @@ static long held_kb(const struct spool *s)
 static void check_reset(uint64_t used)
 {
 	struct spool s = make();
-	char *state = spool_state(&s);
+	char *state = spool_get_state(&s);
 	uint64_t end;
 
 	put(&s, used, SPOOL_READ);
 	memset(state, 'x', SPOOL_STATE);
-	spool_keep(&s, spool_end(&s));
-	is_int(spool_end(&s), 0, "after a reset nothing is there");
+	spool_drop_before(&s, spool_get_end(&s));
+	is_int(spool_get_end(&s), 0, "after a reset nothing is there");
 	ok(held_kb(&s) <= 20, "and the memory is given back: %ld KiB are left",
 		held_kb(&s));
 	s = killed(&s);
-	is_int(spool_end(&s), 0, "what was there before does not come back with a kill");
-	state = spool_state(&s);
+	is_int(spool_get_end(&s), 0,
+		"what was there before does not come back with a kill");
+	state = spool_get_state(&s);
 	ok(state[0] == 'x' && state[SPOOL_STATE - 1] == 'x', "the state stays");
 	end = killed_after_read(&s, 33);
 	is_int(wrong_bytes(&s, end), 0, "nor does it mix with what comes");
@@ -273,16 +275,16 @@ static void check_keep(uint64_t end, uint64_t from)
 	shift = end > SPOOL_HEAD + SPOOL_TAIL ? end - SPOOL_TAIL : 0;
 	shift = from > shift ? from : shift;
 	left = end - shift;
-	spool_keep(&s, from);
+	spool_drop_before(&s, from);
 	wrong += wrong_since(&s, left, shift);
 	s = killed(&s);
 	wrong += wrong_since(&s, left, shift);
 	/* The bytes that follow go on counting from what was kept. */
 	for (int i = 0; i < 5000; i++) {
 		size_t room;
-		char *p = spool_room(&s, &room);
+		char *p = spool_get_space(&s, &room);
 
-		fill(p, room, shift + spool_end(&s));
+		fill(p, room, shift + spool_get_end(&s));
 		left += spool_commit(&s, room).n;
 	}
 	wrong += wrong_since(&s, left, shift);
@@ -301,13 +303,13 @@ static void check_kill_in_keep(void)
 	/* A second view of the same memory makes the copy, and is never heard of. */
 	if (spool_adopt(&t, fd_dup(s.fd, 3)) < 0)
 		ok(false, "a spool can be adopted");
-	spool_keep(&t, SPOOL_READ);
-	spool_keep(&t, 0);
-	spool_keep(&t, SPOOL_READ);
+	spool_drop_before(&t, SPOOL_READ);
+	spool_drop_before(&t, 0);
+	spool_drop_before(&t, SPOOL_READ);
 	is_int(wrong_since(&s, SPOOL_READ, 2 * SPOOL_READ), 0,
 		"what is kept is in one bank");
 	after = killed_after_read(&s, 50);
-	ok(after == SPOOL_READ + 50 && spool_end(&s) == after, "and read into there");
+	ok(after == SPOOL_READ + 50 && spool_get_end(&s) == after, "and read into there");
 	spool_free(&t);
 	spool_free(&s);
 }
@@ -341,10 +343,10 @@ static void check_resident(void)
 	ok(resident_kb() - base < 2048, "read again they take %ld KiB",
 		resident_kb() - base);
 	base = resident_kb();
-	spool_keep(&s, total - SPOOL_TAIL);
+	spool_drop_before(&s, total - SPOOL_TAIL);
 	ok(resident_kb() - base < 2048, "moved they take %ld KiB", resident_kb() - base);
 	is_int(wrong_since(&s, SPOOL_TAIL, total - SPOOL_TAIL), 0, "and are there still");
-	spool_keep(&s, spool_end(&s));
+	spool_drop_before(&s, spool_get_end(&s));
 	ok(held_kb(&s) == 4, "an empty one holds one page: %ld KiB", held_kb(&s));
 	spool_free(&s);
 }
@@ -353,19 +355,19 @@ static void check_nul(void)
 {
 	struct spool s = make();
 	size_t room;
-	char *p = spool_room(&s, &room);
+	char *p = spool_get_space(&s, &room);
 
 	memcpy(p, "a\0b\0\0", 5);
 	s = killed(&s);
-	is_mem(spool_at(&s, 0).p, spool_at(&s, 0).n, "a\0b", 3,
+	is_mem(spool_get_bytes(&s, 0).p, spool_get_bytes(&s, 0).n, "a\0b", 3,
 		"NUL bytes count, but for those at the very end of a lost read");
 	spool_free(&s);
 	s = make();
-	p = spool_room(&s, &room);
+	p = spool_get_space(&s, &room);
 	memcpy(p, "a\0b\0\0", 5);
 	spool_commit(&s, 5);
 	s = killed(&s);
-	is_mem(spool_at(&s, 0).p, spool_at(&s, 0).n, "a\0b\0\0", 5,
+	is_mem(spool_get_bytes(&s, 0).p, spool_get_bytes(&s, 0).n, "a\0b\0\0", 5,
 		"committed ones stay");
 	spool_free(&s);
 }
@@ -373,7 +375,7 @@ static void check_nul(void)
 static void check_strangers(void)
 {
 	struct spool s = {.fd = -1};
-	int fd = fd_memory("test", 4096);
+	int fd = fd_create_memory("test", 4096);
 
 	is_int(spool_adopt(&s, fd), -EBADMSG, "a file of another size is no spool");
 	ok(fcntl(fd, F_GETFD) >= 0, "it stays the caller's");

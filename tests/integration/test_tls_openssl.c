@@ -1,8 +1,8 @@
 /* The TLS machine against openssl s_client, over a unix socket. */
 #include "net/tls.h"
 #include "net/tls_credentials.h"
-#include "tests/tap.h"
 #include "tests/support/tls_pem.h"
+#include "tests/tap.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -125,7 +125,7 @@ static void check_family(void)
 	is_int(tree_signal(t.root, SIGTERM), 10, "the polite signal");
 	kill_all(&t);
 	is_int(t.live, 0, "nobody is left");
-	is_int(t.left_n, 0, "so that nobody is named");
+	is_int(t.survivors_n, 0, "so that nobody is named");
 	/* Three do not hear, and the stopped one cannot. */
 	ok(t.killed >= 4 && t.killed <= 10, "those are counted who were still there: %d",
 		(int)t.killed);
@@ -265,12 +265,12 @@ static int powerless(pid_t root)
 		return 1;
 	if (tree_kill(&t) != -EPERM)
 		return 2;
-	if (t.live != 2 || t.killed != 0 || t.left_n != 2)
+	if (t.live != 2 || t.killed != 0 || t.survivors_n != 2)
 		return 3;
-	for (size_t i = 0; i < t.left_n; i++)
-		if (t.left[i].err != -EPERM || t.left[i].pid <= 0)
+	for (size_t i = 0; i < t.survivors_n; i++)
+		if (t.survivors[i].err != -EPERM || t.survivors[i].pid <= 0)
 			return 4;
-	return strcmp(t.left[0].name, "somebody") ? 5 : 0;
+	return strcmp(t.survivors[0].name, "somebody") ? 5 : 0;
 }
 
 static void somebody(void)
@@ -379,18 +379,19 @@ static void check_front(void)
 	is_int(fd_pipe(told), 0, "a pipe");
 	t.root = start(stay);
 	wait_there(1);
-	is_int(tree_guess_front(t.root), t.root, "a shell without children is in front");
+	is_int(tree_guess_foreground(t.root), t.root,
+		"a shell without children is in front");
 	end_root(t.root);
 	t = (struct tree){.root = start(front_leader)};
 	wait_there(1);
 	is_int(read(told[0], &front, sizeof(front)), sizeof(front), "its second child");
 	/* As long as it runs, it is in front itself. */
-	while ((found = tree_guess_front(t.root)) == t.root && clock_ms() < end)
+	while ((found = tree_guess_foreground(t.root)) == t.root && clock_ms() < end)
 		poll(NULL, 0, 1);
 	is_int(found, front, "is in front: the third is stopped");
 	kill_all(&t);
 	end_root(t.root);
-	is_int(tree_guess_front(t.root), t.root, "of nobody it is that one");
+	is_int(tree_guess_foreground(t.root), t.root, "of nobody it is that one");
 	fd_close(&told[0]);
 	fd_close(&told[1]);
 	unstage();

@@ -25,7 +25,7 @@ static int last_words(uint64_t grace)
 		return 5;
 	before = clock_ms();
 	tree_end(&t, grace);
-	if (t.live || t.left_n)
+	if (t.live || t.survivors_n)
 		return 2;
 	if (t.killed != (grace ? 1 : 2))
 		return 3;
@@ -80,7 +80,7 @@ static int polite(void)
 	child(like_a_shell);
 	if (!come(2))
 		return 2;
-	if (!tree_heeds(t.root))
+	if (!tree_can_terminate(t.root))
 		return 3;
 	tree_end(&t, POLITE_MS);
 	return t.killed ? 4 : clock_ms() - before < POLITE_MS / 2 ? 0 : 5;

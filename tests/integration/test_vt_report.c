@@ -330,12 +330,12 @@ static void test_reports_dropped(void)
 	vt_reset(vt);
 	mark = (struct vt_mark){0};
 	feed_c(vt, "told\r\nold");
-	vt_mark_now(vt, &mark);
+	vt_update_mark(vt, &mark);
 	feed_c(vt, " new\r\n");
 	is_next(vt, &mark, " new\n", "a mark without a report");
 	vt_reset(vt);
 	mark = (struct vt_mark){0};
-	vt_mark_now(vt, &mark);
+	vt_update_mark(vt, &mark);
 	feed_c(vt, "first");
 	is_next(vt, &mark, "first", "a mark on an empty screen");
 	vt_free(vt);

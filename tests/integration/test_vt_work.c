@@ -80,16 +80,16 @@ static void test_flood(size_t i)
 
 	for (size_t left = rest.n + 1; r == 1 && rest.n < left;) {
 		left = rest.n;
-		before = vt_work(vt);
-		r = vt_feed_some(vt, &rest, before + LIMIT);
-		if (vt_work(vt) - before > most)
-			most = vt_work(vt) - before;
+		before = vt_get_work(vt);
+		r = vt_feed_limited(vt, &rest, before + LIMIT);
+		if (vt_get_work(vt) - before > most)
+			most = vt_get_work(vt) - before;
 		moves = rest.n < left;
 	}
 	ok(moves && r == 0 && rest.n == 0, "%s: each feed goes on", floods[i].name);
 	ok(most <= LIMIT + VT_WORK_STEP, "%s: a feed ends near its limit",
 		floods[i].name);
-	ok(vt_work(vt) <= (uint64_t)PER_BYTE * text.n + VT_WORK_STEP,
+	ok(vt_get_work(vt) <= (uint64_t)PER_BYTE * text.n + VT_WORK_STEP,
 		"%s: the work is linear in the bytes", floods[i].name);
 	feed(whole, buf_view(&text));
 	got = report(vt, &a, NULL);
@@ -111,7 +111,7 @@ static void test_plain(void)
 	for (int i = 0; i < 10000; i++)
 		buf_puts(&text, "The quick brown fox jumps over the lazy dog\r\n");
 	feed(vt, buf_view(&text));
-	ok(vt_work(vt) < text.n / 10, "plain lines cost a few units per row");
+	ok(vt_get_work(vt) < text.n / 10, "plain lines cost a few units per row");
 	vt_free(vt);
 	buf_free(&text);
 }
@@ -122,11 +122,13 @@ static void test_limit_reached(void)
 	struct str in = STR("abc");
 
 	feed_c(vt, FILL);
-	is_int(vt_feed_some(vt, &in, vt_work(vt)), 1, "a feed at its limit is not done");
+	is_int(vt_feed_limited(vt, &in, vt_get_work(vt)), 1,
+		"a feed at its limit is not done");
 	is_int((long long)in.n, 3, "a feed at its limit takes nothing");
-	is_int(vt_feed_some(vt, &in, vt_work(vt) + 1), 0, "a higher limit lets it go on");
+	is_int(vt_feed_limited(vt, &in, vt_get_work(vt) + 1), 0,
+		"a higher limit lets it go on");
 	in = STR("");
-	is_int(vt_feed_some(vt, &in, 0), 0, "a feed of nothing is done");
+	is_int(vt_feed_limited(vt, &in, 0), 0, "a feed of nothing is done");
 	vt_free(vt);
 }
 
@@ -147,9 +149,9 @@ static void test_repeat(const char *modes, const char *one, unsigned n)
 	feed(b, buf_view(&each));
 	buf_reset(&rep);
 	buf_fmt(&rep, CSI "%ub", n);
-	work = vt_work(a);
+	work = vt_get_work(a);
 	feed(a, buf_view(&rep));
-	work = vt_work(a) - work;
+	work = vt_get_work(a) - work;
 	got = report(a, &ma, NULL);
 	want = report(b, &mb, NULL);
 	is_str(got, want, "REP %u of %s behind %s prints it so often", n, one,

@@ -74,7 +74,7 @@ static inline void act(const char *text, const char *want)
 	int r;
 
 	arena_init(&a, MEMORY);
-	r = browser_act(&t.browser, str_c(text), &a, &error);
+	r = browser_action_run(&t.browser, str_c(text), &a, &error);
 	got = buf_view(&error);
 	if (str_ends(head, STR("..."))) {
 		head.n -= 3;
@@ -91,7 +91,7 @@ static inline void act(const char *text, const char *want)
 /* What JavaScript says of the active page. */
 static inline void see(const char *expression, const char *want)
 {
-	struct tab *tab = browser_active(&t.browser);
+	struct tab *tab = browser_active_tab(&t.browser);
 	struct buf function = BUF_INIT(65536);
 	struct json_val value;
 	struct str got = STR("nothing");
@@ -102,7 +102,7 @@ static inline void see(const char *expression, const char *want)
 	arena_init(&a, MEMORY);
 	buf_fmt(&function, "async function () { return String(await (%s)) }", expression);
 	f = buf_cstr(&function);
-	r = f ? tab_eval(tab, tab_main(tab), f, STR(""), clock_ms() + ANSWER_MS, &a,
+	r = f ? tab_eval(tab, tab_main_frame(tab), f, STR(""), clock_ms() + ANSWER_MS, &a,
 			&value)
 	      : -1;
 	if (!r)

@@ -171,7 +171,7 @@ static inline ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
 		return -ENOBUFS;
 	if (n > sink_room)
 		n = sink_room;
-	room = buf_room(&sink, n);
+	room = buf_reserve(&sink, n);
 	if (!room)
 		abort();
 	got = recv(fd, room, n, MSG_DONTWAIT);
@@ -227,11 +227,11 @@ static const struct server_ops ops = {
 	.head = on_head,
 	.has_memory = on_has_memory,
 	.body = on_body,
-	.move = on_move,
+	.recv_direct = on_move,
 	.ready = on_ready,
-	.hand = on_hand,
-	.room = on_room,
-	.gone = on_gone,
+	.send_direct = on_hand,
+	.writable = on_room,
+	.aborted = on_gone,
 	.drained = on_drained,
 };
 
@@ -307,7 +307,7 @@ static inline void tick(void)
 static inline void on_peer(struct io *io, uint32_t events)
 {
 	struct peer *p = container_of(io, struct peer, io);
-	char *room = buf_room(&p->got, 65536);
+	char *room = buf_reserve(&p->got, 65536);
 	ssize_t n;
 
 	(void)events;
@@ -329,7 +329,9 @@ static inline int peer_connect(uint16_t to)
 {
 	int fd = fd_connect_tcp("127.0.0.1", to);
 	struct pollfd w = {.fd = fd, .events = POLLOUT};
-	int r = fd < 0 ? fd : poll(&w, 1, 10000) == 1 ? fd_connected(fd) : -ETIMEDOUT;
+	int r = fd < 0                    ? fd
+		: poll(&w, 1, 10000) == 1 ? fd_connect_result(fd)
+					  : -ETIMEDOUT;
 
 	if (r)
 		fd_close(&fd);
@@ -462,7 +464,7 @@ static inline bool is_gone(struct peer *p, const void *arg)
 static inline bool is_count(struct peer *p, const void *arg)
 {
 	(void)p;
-	return server_conns(server) == *(const unsigned *)arg;
+	return server_count_conns(server) == *(const unsigned *)arg;
 }
 
 /* These change without a peer that would stop the loop: look every millisecond. */

@@ -99,7 +99,7 @@ static inline _Noreturn void die(int signo)
 
 static inline int with_text(const char *text)
 {
-	int fd = fd_memory("test", 64);
+	int fd = fd_create_memory("test", 64);
 
 	if (fd < 0 || pwrite(fd, text, strlen(text), 0) < 0)
 		_exit(98);
@@ -131,7 +131,7 @@ static inline void take_all(struct store *s)
 	int fd;
 
 	shared->taken = 0;
-	while (store_take(s, &r, &fd) == 0 && r.op != STORE_END) {
+	while (store_wait_next(s, &r, &fd) == 0 && r.op != STORE_END) {
 		if (r.op != STORE_PUT || fd < 0 || !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
 			_exit(96);
 		memcpy(shared->names[shared->taken++], r.name, STORE_NAME);

@@ -33,7 +33,7 @@ static inline void read_all(int fd)
 
 	buf_reset(&out);
 	while (n > 0 && poll(&w, 1, 10000) == 1) {
-		char *p = buf_room(&out, 4096);
+		char *p = buf_reserve(&out, 4096);
 
 		n = p ? read(fd, p, 4096) : -1;
 		if (n > 0)
@@ -55,7 +55,7 @@ static inline int start(const struct spawn *s, pid_t *pid, struct spawn_report *
 	pid_t made = 0;
 	int r = spawn(s, &made, report);
 
-	while (r == 0 && (r = spawn_outcome(report)) == -EAGAIN) {
+	while (r == 0 && (r = spawn_read_outcome(report)) == -EAGAIN) {
 		struct pollfd w = {.fd = report->fd, .events = POLLIN};
 
 		r = poll(&w, 1, 10000) == 1 ? 0 : -ETIMEDOUT;

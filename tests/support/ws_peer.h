@@ -80,7 +80,7 @@ static inline void on_end(void *arg, unsigned code, const char *why)
 static const struct ws_ops ops = {
 	.open = opened,
 	.message = echo,
-	.room = on_room,
+	.writable = on_room,
 	.beat = on_beat,
 	.ended = on_end,
 };
@@ -128,7 +128,7 @@ static inline void turn(void)
 			break;
 		buf_consume(&to_say, (size_t)n);
 	}
-	while (!peer_closed && (room = buf_room(&got, 65536))) {
+	while (!peer_closed && (room = buf_reserve(&got, 65536))) {
 		n = recv(peer, room, 65536, 0);
 		if (n < 0 && errno == EAGAIN)
 			break;
@@ -221,13 +221,13 @@ static inline void open_server(struct str ask)
 
 	reset();
 	pair(&fd);
-	is_int(server_take(server, fd, false), 0, "a connection");
+	is_int(server_adopt(server, fd, false), 0, "a connection");
 	say(ask);
 }
 
 static inline void open_client(struct str fields)
 {
-	const struct ws_hand_ask ask = {STR("h:1"), STR("/p?q"), fields};
+	const struct ws_hand_params ask = {STR("h:1"), STR("/p?q"), fields};
 	struct transport t;
 	int fd;
 
@@ -249,7 +249,7 @@ static inline void answer_client(const char *head)
 		str_find(buf_view(&got), STR("Sec-WebSocket-Key: ")) + 19);
 	key = str_make(rest.p, 24);
 	ok(ws_is_key(key), "the client sends a key");
-	ws_accept(&accept, key);
+	ws_write_accept(&accept, key);
 	rest = str_c(head);
 	buf_str(&to_say, str_cut(&rest, '@'));
 	if (rest.n)
@@ -294,7 +294,7 @@ static inline void frame(struct buf *out, bool masked, unsigned first, struct st
 {
 	static const uint8_t key[4] = {0x37, 0xfa, 0x21, 0x3d};
 	uint8_t head[WS_HEAD_MAX];
-	size_t n = ws_head(head, WS_TEXT, true, payload.n, masked ? key : NULL), at;
+	size_t n = ws_write_head(head, WS_TEXT, true, payload.n, masked ? key : NULL), at;
 
 	head[0] = (uint8_t)first;
 	buf_put(out, head, n);
@@ -336,14 +336,14 @@ static inline void unmask_got(void)
 static inline void ws_peer_begin(void)
 {
 	static const struct server_ops server_ops = {
-		.head = http_head, .ready = http_ready, .gone = http_gone};
+		.head = http_head, .ready = http_ready, .aborted = http_gone};
 	struct server_conf sc = {.ops = &server_ops};
 	int err;
 
 	buf_init(&got, 4 * BIG);
 	buf_init(&to_say, 4 * BIG);
 	peer = -1;
-	loop_ignore(SIGPIPE);
+	loop_ignore_signal(SIGPIPE);
 	loop = loop_new(&err);
 	server = server_new(loop, &sc, &err);
 	conf.ops = &ops;

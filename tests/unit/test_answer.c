@@ -5,10 +5,10 @@
 
 static struct buf out = BUF_INIT(1 << 20);
 
-static void is_answer(const struct answer *a, const char *want, const char *name)
+static void is_answer(const struct browse_answer *a, const char *want, const char *name)
 {
 	buf_reset(&out);
-	answer_write(a, &out);
+	browse_answer_write(a, &out);
 	is_view(buf_view(&out), want, "%s", name);
 }
 
@@ -18,13 +18,13 @@ static void is_answer(const struct answer *a, const char *want, const char *name
 static void check_interactive(void)
 {
 	const struct str urls[] = {STR("http://a/"), STR("about:blank")};
-	struct answer a = {
+	struct browse_answer a = {
 		.url = urls[0],
 		.action = STR("click('5')"),
 		.screenshot = STR("png"),
 		.marks = STR("abc"),
 		.path = STR("/w/s.png"),
-		.knows_path = true,
+		.has_path_member = true,
 		.urls = urls,
 		.urls_n = 2,
 		.active = 0,
@@ -65,12 +65,12 @@ static void check_interactive(void)
 	a.error = STR("ValueError: x\n");
 	a.focused = str_make(NULL, 0);
 	buf_reset(&out);
-	answer_write(&a, &out);
+	browse_answer_write(&a, &out);
 	ok(str_find(buf_view(&out), STR("\"screenshot_path\":\"/w/s.png\"")) < out.n,
 		"a client that knows screenshot_path gets it");
-	a.knows_path = false;
+	a.has_path_member = false;
 	buf_reset(&out);
-	answer_write(&a, &out);
+	browse_answer_write(&a, &out);
 	ok(str_find(buf_view(&out), STR("screenshot_path")) == out.n,
 		"a client of an unknown age gets no screenshot_path");
 	ok(str_find(buf_view(&out), STR("[Focused element bid: None]")) < out.n,
@@ -88,10 +88,10 @@ static void check_interactive(void)
 
 static void check_visit(void)
 {
-	struct answer a = {.visit = true, .url = STR("u"), .text = STR("page")};
+	struct browse_answer a = {.visit = true, .url = STR("u"), .text = STR("page")};
 
 	buf_reset(&out);
-	answer_write(&a, &out);
+	browse_answer_write(&a, &out);
 	ok(str_find(buf_view(&out),
 		   STR("\"content\":\"[Current URL: u]\\n"
 		       "============== BEGIN webpage content ==============\\npage\\n"
@@ -99,7 +99,7 @@ static void check_visit(void)
 		"a visit");
 	a.error = STR("E");
 	buf_reset(&out);
-	answer_write(&a, &out);
+	browse_answer_write(&a, &out);
 	ok(str_find(buf_view(&out), STR("trying to visit the URL:\\nE\\n====")) < out.n,
 		"...and its error");
 }
@@ -107,7 +107,7 @@ static void check_visit(void)
 static void check_others(void)
 {
 	buf_reset(&out);
-	answer_failure(false, STR("noop()"), STR("gone"), &out);
+	browse_answer_put_failure(false, STR("noop()"), STR("gone"), &out);
 	is_view(buf_view(&out),
 		"{\"message\":\"Visited \",\"observation\":\"browse\",\"content\":"
 		"\"[Current URL: ]\\n[Focused element bid: ]\\n\\n"
@@ -127,11 +127,11 @@ static void check_others(void)
 						  "\"focused_element_bid\":\"\"}}",
 		"a failure");
 	buf_reset(&out);
-	answer_failure(true, STR("http://x"), STR("gone"), &out);
+	browse_answer_put_failure(true, STR("http://x"), STR("gone"), &out);
 	ok(str_find(buf_view(&out), STR("\"url\":\"http://x\"")) < out.n,
 		"...of a visit tells the URL");
 	buf_reset(&out);
-	answer_download(STR("goto(\"u\")"), STR("/w/file_1"), &out);
+	browse_answer_put_download(STR("goto(\"u\")"), STR("/w/file_1"), &out);
 	is_view(buf_view(&out),
 		"{\"message\":\"Downloaded the file at location: /w/file_1\","
 		"\"observation\":\"download\",\"content\":\"Execution of the previous "
@@ -142,7 +142,7 @@ static void check_others(void)
 		"a download");
 	buf_free(&out);
 	out = (struct buf)BUF_INIT(64);
-	answer_download(STR("x"), STR("y"), &out);
+	browse_answer_put_download(STR("x"), STR("y"), &out);
 	is_int(out.err, ERR_LIMIT, "no room");
 }
 

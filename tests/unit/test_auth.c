@@ -79,7 +79,8 @@ static int challenge(struct auth *a, struct challenge c, struct auth_request *q)
 {
 	const char *why = "";
 
-	return auth_challenge(a, &c, STR("repository:r:pull repository:s:pull"), q, &why);
+	return auth_answer_challenge(
+		a, &c, STR("repository:r:pull repository:s:pull"), q, &why);
 }
 
 static void test_bearer(void)
@@ -141,7 +142,7 @@ static void header_is(const struct auth *a, const char *url, struct str scope,
 	struct url u;
 
 	is_int(url_parse(&u, str_c(url)), 0, "%s", url);
-	auth_header(a, &u, scope, now, &out);
+	auth_write_header(a, &u, scope, now, &out);
 	is_view(buf_view(&out), want, "what is sent there");
 	buf_free(&out);
 }
@@ -155,7 +156,8 @@ static void test_tokens(void)
 	is_int(url_parse(&home, STR("https://r.io/")), 0, "a registry");
 	auth_init(&a, &home, &none, NULL);
 	header_is(&a, "https://r.io/v2/", STR("s"), 0, "");
-	is_int(auth_take(&a, STR("s"), STR("{\"token\":\"t\",\"expires_in\":300}"), 1000),
+	is_int(auth_read_token(
+		       &a, STR("s"), STR("{\"token\":\"t\",\"expires_in\":300}"), 1000),
 		0, "a token");
 	header_is(&a, "https://r.io/v2/", STR("s"), 1000, "Authorization: Bearer t\r\n");
 	header_is(&a, "https://r.io/v2/", STR("other"), 1000, "");
@@ -163,21 +165,22 @@ static void test_tokens(void)
 	header_is(&a, "http://r.io/v2/", STR("s"), 1000, "");
 	header_is(&a, "https://s.io/v2/", STR("s"), 1000, "");
 	header_is(&a, "https://r.io/", STR("s"), 1000 + 290000, "");
-	is_int(auth_take(&a, STR("s"), STR("{\"access_token\":\"n\"}"), 1000), 0,
+	is_int(auth_read_token(&a, STR("s"), STR("{\"access_token\":\"n\"}"), 1000), 0,
 		"another");
 	header_is(&a, "https://r.io/", STR("s"), 1000 + 49999,
 		"Authorization: Bearer n\r\n");
 	header_is(&a, "https://r.io/", STR("s"), 1000 + 50000, "");
-	is_int(auth_take(&a, STR("s"), STR("{\"token\":\"a b\"}"), 0), ERR_SYNTAX,
+	is_int(auth_read_token(&a, STR("s"), STR("{\"token\":\"a b\"}"), 0), ERR_SYNTAX,
 		"a blank");
-	is_int(auth_take(&a, STR("s"), STR("{\"token\":\"a\\r\\nb\"}"), 0), ERR_SYNTAX,
-		"a line break");
-	is_int(auth_take(&a, STR("s"), STR("{\"token\":7}"), 0), ERR_SYNTAX, "a number");
-	is_int(auth_take(&a, STR("s"), STR("[]"), 0), ERR_SYNTAX, "an array");
-	is_int(auth_take(&a, STR("s"), STR("x"), 0), ERR_SYNTAX, "no JSON");
+	is_int(auth_read_token(&a, STR("s"), STR("{\"token\":\"a\\r\\nb\"}"), 0),
+		ERR_SYNTAX, "a line break");
+	is_int(auth_read_token(&a, STR("s"), STR("{\"token\":7}"), 0), ERR_SYNTAX,
+		"a number");
+	is_int(auth_read_token(&a, STR("s"), STR("[]"), 0), ERR_SYNTAX, "an array");
+	is_int(auth_read_token(&a, STR("s"), STR("x"), 0), ERR_SYNTAX, "no JSON");
 	for (int i = 0; i < 20; i++) {
 		scope[1] = (char)('a' + i);
-		ok(auth_take(&a, str_c(scope), STR("{\"token\":\"t\"}"),
+		ok(auth_read_token(&a, str_c(scope), STR("{\"token\":\"t\"}"),
 			   (uint64_t)i * 1000) == 0,
 			"scope %s", scope);
 	}

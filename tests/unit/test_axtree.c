@@ -54,7 +54,7 @@ static struct str text_of(const char *json)
 	int r;
 
 	begin(&t);
-	r = axtree_add(&t, STR("F"), parsed(str_c(json)));
+	r = axtree_add_frame(&t, STR("F"), parsed(str_c(json)));
 	return r ? str_c(err_text(r)) : printed(&t, NULL, 0, &plain);
 }
 
@@ -145,7 +145,7 @@ static void test_views(void)
 	struct axtree t;
 
 	begin(&t);
-	is_int(axtree_add(&t, STR("F"), parsed(STR(tree))), 0, "a tree");
+	is_int(axtree_add_frame(&t, STR("F"), parsed(STR(tree))), 0, "a tree");
 	is_view(printed(&t, rows, 2, &plain),
 		"root ''\n\t[2] b ''\n\t\tStaticText 't'\n\t\t\tInlineTextBox 't'\n"
 		"\t[5] link 'l', clickable, url='data:x,0123456789\u00e9'",
@@ -180,15 +180,15 @@ static void test_frames(void)
 	size_t at = 0;
 
 	begin(&t);
-	is_int(axtree_add(&t, STR("M"),
+	is_int(axtree_add_frame(&t, STR("M"),
 		       parsed(STR(TREE(NODE("1", "root", "",
 			       KIDS("\"2\",\"3\"")) "," NODE("2", "Iframe", "f",
 			       KIDS("") ",\"backendDOMNodeId\":5") "," NODE("3", "Iframe",
 			       "g", ",\"backendDOMNodeId\":6"))))),
 		0, "the page");
-	is_int(axtree_add(&t, STR("E"), parsed(STR("{\"nodes\":[]}"))), 0,
+	is_int(axtree_add_frame(&t, STR("E"), parsed(STR("{\"nodes\":[]}"))), 0,
 		"an empty frame");
-	is_int(axtree_add(&t, STR("C"),
+	is_int(axtree_add_frame(&t, STR("C"),
 		       parsed(STR(TREE(NODE("8", "inner", "x",
 			       ",\"description\":{\"type\":\"t\",\"value\":"
 			       "\"browsergym_id_a0 own\"}" PROPS(PROP("roledescription",
@@ -198,10 +198,10 @@ static void test_frames(void)
 		0, "a frame");
 	is_int(axtree_next_owner(&t, &at), true, "the first that has one");
 	is_int(t.node[at].backend, 5, "is the one");
-	axtree_join(&t, at, STR("C"));
+	axtree_attach_frame(&t, at, STR("C"));
 	is_int(axtree_next_owner(&t, &at), true, "the second");
-	axtree_join(&t, at, STR("unknown"));
-	axtree_join(&t, at, STR("E"));
+	axtree_attach_frame(&t, at, STR("unknown"));
+	axtree_attach_frame(&t, at, STR("E"));
 	is_int(axtree_next_owner(&t, &at), false, "there are no more");
 	is_view(printed(&t, NULL, 0, &plain),
 		"root ''\n\tIframe 'f'\n\t\t[a0] inner 'x'\n\tIframe 'g'", "joined");
@@ -218,7 +218,7 @@ static void test_frames(void)
 					"\"second\"")) ",\"browsergym_id\":\"a0\"")),
 		"with what was taken out and put in");
 	/* A frame in itself: each node has one line at most. */
-	axtree_join(&t, 1, STR("M"));
+	axtree_attach_frame(&t, 1, STR("M"));
 	is_view(printed(&t, NULL, 0, &plain), "root ''\n\tIframe 'f'\n\tIframe 'g'",
 		"a frame within itself");
 }
@@ -248,7 +248,7 @@ static void test_hostile(void)
 	v = parsed(STR(TREE(NODE("1", "a", "", ""))));
 	arena_init(&little, 100);
 	t.a = &little;
-	is_int(axtree_add(&t, STR("F"), v), -ENOMEM, "too little memory");
+	is_int(axtree_add_frame(&t, STR("F"), v), -ENOMEM, "too little memory");
 	arena_reset(&little);
 }
 
@@ -278,13 +278,15 @@ static void test_large(void)
 
 	make_large(&json, AXTREE_NODES_MAX, true);
 	begin(&t);
-	is_int(axtree_add(&t, STR("F"), parsed(buf_view(&json))), 0, "as deep as can be");
-	is_int(axtree_add(&t, STR("G"), parsed(STR(TREE("{}")))), ERR_LIMIT, "one more");
+	is_int(axtree_add_frame(&t, STR("F"), parsed(buf_view(&json))), 0,
+		"as deep as can be");
+	is_int(axtree_add_frame(&t, STR("G"), parsed(STR(TREE("{}")))), ERR_LIMIT,
+		"one more");
 	is_int(str_count(printed(&t, NULL, 0, &plain), '\n'), 10, "is printed");
 	buf_reset(&json);
 	make_large(&json, 12000, false);
 	begin(&t);
-	is_int(axtree_add(&t, STR("F"), parsed(buf_view(&json))), 0, "a wide one");
+	is_int(axtree_add_frame(&t, STR("F"), parsed(buf_view(&json))), 0, "a wide one");
 	is_int(str_count(printed(&t, NULL, 0, &plain), '\n'), 11999, "is printed");
 	is_int(axtree_print(&t, &none, &plain, &small), ERR_LIMIT,
 		"into too little room");

@@ -254,23 +254,23 @@ static void test_passed(void)
 
 	body_init(&b, HTTP_CHUNKED, 0);
 	is_int(feed(&b, "5\r\nh", 4, &data, &left), 1, "inside of a chunk");
-	is_int((long long)body_sure(&b), 0, "nothing is sure");
+	is_int((long long)body_get_remaining(&b), 0, "nothing is sure");
 	body_init(&b, HTTP_UNTIL_CLOSE, 0);
-	is_int((long long)body_sure(&b), 0, "nor before a close");
+	is_int((long long)body_get_remaining(&b), 0, "nor before a close");
 	body_init(&b, HTTP_LENGTH, 10);
-	is_int((long long)body_sure(&b), 10, "a length is");
+	is_int((long long)body_get_remaining(&b), 10, "a length is");
 	buf_reset(&data);
 	is_int(feed(&b, "ab", 2, &data, &left), 1, "some of it is seen");
-	body_passed(&b, 5);
-	is_int((long long)body_sure(&b), 3, "some passes by");
+	body_skip_data(&b, 5);
+	is_int((long long)body_get_remaining(&b), 3, "some passes by");
 	is_int((long long)b.data, 7, "all of it counts");
 	is_int(feed(&b, "hijG", 4, &data, &left), 0, "the rest completes it");
 	is_int((long long)left, 1, "and no more than the rest");
 	is_view(buf_view(&data), "abhij", "data");
 	body_init(&b, HTTP_LENGTH, 10);
-	body_passed(&b, 10);
+	body_skip_data(&b, 10);
 	is_int(b.state, BODY_DONE, "all of it may pass by");
-	is_int((long long)body_sure(&b), 0, "then nothing comes");
+	is_int((long long)body_get_remaining(&b), 0, "then nothing comes");
 	buf_free(&data);
 }
 

@@ -9,12 +9,12 @@ enum { LONG_MS = 125000 };
 static void check_leaving(void)
 {
 	struct browser b = {.cdp = {.in = -1, .out = -1}};
-	struct tab *t = browser_add(&b, STR("T"), STR("S"));
-	struct frame *f;
+	struct tab *t = browser_add_tab(&b, STR("T"), STR("S"));
+	struct page_frame *f;
 
 	if (!ok(t != NULL, "a tab"))
 		return;
-	f = tab_main(t);
+	f = tab_main_frame(t);
 	ok(!tab_leaves(t), "stays where it is");
 	f->loading = true;
 	f->started = clock_ms();

@@ -56,7 +56,7 @@ static void test_limit(void)
 	is_int(b.n, 100, "and leaves the content");
 	buf_puts(&b, "");
 	buf_fmt(&b, "%d", 1);
-	ok(!buf_room(&b, 0) && b.n == 100, "the error sticks");
+	ok(!buf_reserve(&b, 0) && b.n == 100, "the error sticks");
 	buf_reset(&b);
 	buf_puts(&b, "ok");
 	is_view(buf_view(&b), "ok", "reset forgets the error");
@@ -68,7 +68,7 @@ static void test_limit(void)
 	is_int(b.err, ERR_LIMIT, "nothing fits into a maximum of nothing");
 	buf_free(&b);
 	buf_init(&b, NOBODY_HAS);
-	ok(!buf_room(&b, NOBODY_HAS), "memory that nobody has");
+	ok(!buf_reserve(&b, NOBODY_HAS), "memory that nobody has");
 	is_int(b.err, -ENOMEM, "is out of memory");
 	buf_free(&b);
 }
@@ -97,7 +97,7 @@ static void test_room(void)
 	struct buf b = BUF_INIT(16);
 	char *room;
 
-	room = buf_room(&b, 4);
+	room = buf_reserve(&b, 4);
 	memcpy(room, "abcd", 4);
 	is_int(b.n, 0, "room is no content");
 	buf_commit(&b, 3);

@@ -15,10 +15,10 @@ static void check_kept(const char *text, size_t step, const char *want)
 	while (all.n) {
 		size_t n = all.n < step ? all.n : step;
 
-		build_log_take(&l, str_make(all.p, n));
+		build_log_append(&l, str_make(all.p, n));
 		all = str_skip(all, n);
 	}
-	is_view(buf_view(&l.kept), want, "lines in pieces of %zu", step);
+	is_view(buf_view(&l.lines), want, "lines in pieces of %zu", step);
 	build_log_free(&l);
 }
 
@@ -41,9 +41,9 @@ static void test_bounds(void)
 	build_log_init(&l);
 	l.shown = false;
 	for (int i = 0; i < 100; i++)
-		build_log_take(&l, str_make(line, sizeof(line)));
-	is_int(l.kept.err, 0, "what is kept stays within its bounds");
-	ok(l.kept.n > 10000 && l.kept.n < 20000,
+		build_log_append(&l, str_make(line, sizeof(line)));
+	is_int(l.lines.err, 0, "what is kept stays within its bounds");
+	ok(l.lines.n > 10000 && l.lines.n < 20000,
 		"the end is kept, of lines of any length");
 	build_log_free(&l);
 }
@@ -93,9 +93,9 @@ static void test_trace(void)
 		"an unknown kind of field");
 	build_log_init(&l);
 	l.shown = false;
-	build_log_take_trace(&l, STR("GgQiAmIK"));
-	build_log_take_trace(&l, STR("not base64"));
-	is_view(buf_view(&l.kept), "b\n", "a trace in base64");
+	build_log_append_trace(&l, STR("GgQiAmIK"));
+	build_log_append_trace(&l, STR("not base64"));
+	is_view(buf_view(&l.lines), "b\n", "a trace in base64");
 	build_log_free(&l);
 	buf_free(&out);
 }

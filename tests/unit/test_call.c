@@ -1,5 +1,5 @@
 /* Connecting, and the time limits of an exchange. */
-#include "inject/http/call.h"
+#include "inject/http/http_client.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -28,9 +28,10 @@ static void test_unix(void)
 	if (!mkdtemp(dir))
 		return;
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s/sock", dir);
-	is_int(call_connect_unix(a.sun_path, LONG_MS, false), -ENOENT, "no socket");
+	is_int(http_client_connect_unix(a.sun_path, LONG_MS, false), -ENOENT,
+		"no socket");
 	ok(bind(listener, (struct sockaddr *)&a, sizeof(a)) == 0, "a socket");
-	is_int(call_connect_unix(a.sun_path, LONG_MS, false), -ECONNREFUSED,
+	is_int(http_client_connect_unix(a.sun_path, LONG_MS, false), -ECONNREFUSED,
 		"nobody listens");
 	ok(listen(listener, 0) == 0, "somebody listens");
 	while (n < CROWD && fd != -EAGAIN) {
@@ -40,13 +41,13 @@ static void test_unix(void)
 	}
 	is_int(fd, -EAGAIN, "until the queue is full");
 	from = clock_ms();
-	is_int(call_connect_unix(a.sun_path, SHORT_MS, false), -ETIMEDOUT,
+	is_int(http_client_connect_unix(a.sun_path, SHORT_MS, false), -ETIMEDOUT,
 		"one who takes no more");
 	ok(clock_ms() - from >= SHORT_MS, "is waited for");
 	fd = fd_accept(listener);
 	ok(fd >= 0, "one is taken");
 	fd_close(&fd);
-	fd = call_connect_unix(a.sun_path, LONG_MS, true);
+	fd = http_client_connect_unix(a.sun_path, LONG_MS, true);
 	ok(fd >= 0, "which makes room");
 	fd_close(&fd);
 	while (n)
@@ -67,17 +68,17 @@ static void test_tcp(void)
 	if (!ok(getsockname(listener, (struct sockaddr *)&a, &a_n) == 0, "a listener"))
 		return;
 	port = ntohs(a.sin_port);
-	fd = call_connect_tcp(port, LONG_MS);
+	fd = http_client_connect_tcp(port, LONG_MS);
 	ok(fd >= 0, "takes a connection");
 	for (int i = 0; i < CROWD; i++)
 		crowd[i] = fd_connect_tcp("127.0.0.1", port);
-	is_int(call_connect_tcp(port, SHORT_MS), -ETIMEDOUT,
+	is_int(http_client_connect_tcp(port, SHORT_MS), -ETIMEDOUT,
 		"and no more than it has room for");
 	fd_close(&fd);
 	for (int i = 0; i < CROWD; i++)
 		fd_close(&crowd[i]);
 	fd_close(&listener);
-	is_int(call_connect_tcp(port, LONG_MS), -ECONNREFUSED, "nobody listens");
+	is_int(http_client_connect_tcp(port, LONG_MS), -ECONNREFUSED, "nobody listens");
 }
 
 static void frame(struct buf *out, int stream, const char *p, size_t n)
@@ -92,11 +93,12 @@ static void frame(struct buf *out, int stream, const char *p, size_t n)
 static void tunnel(size_t step)
 {
 	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-	const struct call_request open = {
+	const struct http_client_request open = {
 		.method = "POST", .target = TARGET("/exec/1/start")};
-	const struct call_request ask = {.method = "GET", .target = TARGET("/alive")};
+	const struct http_client_request ask = {
+		.method = "GET", .target = TARGET("/alive")};
 	struct buf said = BUF_INIT(4096), got = BUF_INIT(64);
-	struct call c;
+	struct http_client c;
 	int pair[2];
 
 	if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
@@ -109,14 +111,14 @@ static void tunnel(size_t step)
 		frame(&said, 1, answer + at, left < step ? left : step);
 	}
 	is_int(fd_write_all(pair[1], said.p, said.n), 0, "all is there at once");
-	call_begin(&c, pair[0], LONG_MS, false);
-	is_int(call_send(&c, &open), 0, "the engine agrees");
-	is_int(call_tunnel(&c, LONG_MS), 0, "a tunnel, frames of %zu", step);
-	is_int(call_send(&c, &ask), 0, "a call through it");
+	http_client_begin(&c, pair[0], LONG_MS, false);
+	is_int(http_client_send(&c, &open), 0, "the engine agrees");
+	is_int(http_client_begin_tunnel(&c, LONG_MS), 0, "a tunnel, frames of %zu", step);
+	is_int(http_client_send(&c, &ask), 0, "a call through it");
 	is_int(c.head.status, 200, "is answered");
-	is_int(call_collect(&c, &got), 0, "whole");
+	is_int(http_client_read_all(&c, &got), 0, "whole");
 	is_view(buf_view(&got), "hello", "without the frames and the remarks");
-	call_close(&c);
+	http_client_close(&c);
 	fd_close(&pair[1]);
 	buf_free(&said);
 	buf_free(&got);
@@ -125,25 +127,25 @@ static void tunnel(size_t step)
 static void test_tunnel_broken(void)
 {
 	static const char said[] = "HTTP/1.1 101 UPGRADED\r\n\r\nno frames at all";
-	const struct call_request open = {
+	const struct http_client_request open = {
 		.method = "POST", .target = TARGET("/exec/1/start")};
-	struct call c;
+	struct http_client c;
 	int pair[2];
 
 	if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
 		return;
 	is_int(fd_write_all(pair[1], said, sizeof(said) - 1), 0, "something else");
-	call_begin(&c, pair[0], LONG_MS, false);
-	is_int(call_send(&c, &open), 0, "the engine agrees");
-	is_int(call_tunnel(&c, LONG_MS), ERR_SYNTAX, "but sends no frames");
-	call_close(&c);
+	http_client_begin(&c, pair[0], LONG_MS, false);
+	is_int(http_client_send(&c, &open), 0, "the engine agrees");
+	is_int(http_client_begin_tunnel(&c, LONG_MS), ERR_SYNTAX, "but sends no frames");
+	http_client_close(&c);
 	fd_close(&pair[1]);
 }
 
 /* A value that cannot stand in a head is refused before a byte is sent. */
 static void test_head_refused(void)
 {
-	const struct call_request bad[] = {
+	const struct http_client_request bad[] = {
 		{.method = "GET x", .target = TARGET("/")},
 		{.method = "GET",
 			.target =
@@ -155,15 +157,16 @@ static void test_head_refused(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-		struct call c;
+		struct http_client c;
 		int pair[2];
 		char byte;
 
 		if (!ok(fd_socketpair(SOCK_STREAM, pair) == 0, "a pair"))
 			return;
-		call_begin(&c, pair[0], LONG_MS, false);
-		is_int(call_send(&c, &bad[i]), -EINVAL, "request %zu is refused", i);
-		call_close(&c);
+		http_client_begin(&c, pair[0], LONG_MS, false);
+		is_int(http_client_send(&c, &bad[i]), -EINVAL, "request %zu is refused",
+			i);
+		http_client_close(&c);
 		is_int(read(pair[1], &byte, 1), 0, "request %zu sends no byte", i);
 		fd_close(&pair[1]);
 	}
@@ -191,10 +194,10 @@ static void test_push_amid_a_piece(void)
 {
 	static const char said[] = "HTTP/1.1 101 Switching Protocols\r\n\r\nfirst";
 	static char much[1 << 20];
-	const struct call_request open = {
+	const struct http_client_request open = {
 		.method = "GET", .target = TARGET("/"), .keep = true};
 	struct str piece = {0};
-	struct call c;
+	struct http_client c;
 	int pair[2], status = -1, room = 4096;
 	pid_t pid;
 
@@ -202,20 +205,20 @@ static void test_push_amid_a_piece(void)
 		return;
 	setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	is_int(fd_write_all(pair[1], said, sizeof(said) - 1), 0, "another protocol");
-	call_begin(&c, pair[0], LONG_MS, false);
-	is_int(call_send(&c, &open), 0, "begins");
-	is_int(call_try(&c, &piece), 1, "a piece is there");
+	http_client_begin(&c, pair[0], LONG_MS, false);
+	is_int(http_client_send(&c, &open), 0, "begins");
+	is_int(http_client_try_read(&c, &piece), 1, "a piece is there");
 	is_int(fd_write_all(pair[1], "second", 6), 0, "more has come");
 	pid = fork();
 	if (pid == 0)
 		take(pair[1], sizeof(much));
-	is_int(call_push(&c, str_make(much, sizeof(much))), 0, "much is pushed");
+	is_int(http_client_push(&c, str_make(much, sizeof(much))), 0, "much is pushed");
 	is_view(piece, "first", "the piece stays where it was");
-	is_int(call_try(&c, &piece), 1, "another one");
+	is_int(http_client_try_read(&c, &piece), 1, "another one");
 	is_view(piece, "second", "is what came meanwhile");
 	is_int(waitpid(pid, &status, 0), pid, "all was taken");
 	is_int(status, 0, "in order");
-	call_close(&c);
+	http_client_close(&c);
 	fd_close(&pair[1]);
 }
 
@@ -236,9 +239,9 @@ static void drip(int fd, const char *text)
 /* An exchange with a peer that drips behind text; the result of it. */
 static int exchange_with_drip(const char *text, uint32_t grace_ms, size_t *got_n)
 {
-	const struct call_request q = {.method = "GET", .target = TARGET("/")};
+	const struct http_client_request q = {.method = "GET", .target = TARGET("/")};
 	struct buf got = BUF_INIT(1 << 20);
-	struct call c;
+	struct http_client c;
 	int pair[2], r;
 	pid_t pid;
 
@@ -250,13 +253,13 @@ static int exchange_with_drip(const char *text, uint32_t grace_ms, size_t *got_n
 		drip(pair[1], text);
 	}
 	fd_close(&pair[1]);
-	call_begin(&c, pair[0], LONG_MS, false);
-	call_limit(&c, LONG_MS, grace_ms);
-	r = call_send(&c, &q);
+	http_client_begin(&c, pair[0], LONG_MS, false);
+	http_client_set_limits(&c, LONG_MS, grace_ms);
+	r = http_client_send(&c, &q);
 	if (!r)
-		r = call_collect(&c, &got);
+		r = http_client_read_all(&c, &got);
 	*got_n = got.n;
-	call_close(&c);
+	http_client_close(&c);
 	waitpid(pid, NULL, 0);
 	buf_free(&got);
 	return r;
@@ -299,9 +302,10 @@ static void test_user_limit(void)
 	stop_set_limit(now + SHORT_MS);
 	is_int(stop_wait(-1, 0, now + LONG_MS, false), -EINTR,
 		"the user's limit ends a wait");
-	ok(stop_limit_ended() && !stop_signal(), "the limit ended it, and no signal");
+	ok(stop_is_expired() && !stop_get_signal(), "the limit ended it, and no signal");
 	is_int(stop_wait(-1, 0, clock_ms() + 1, true), 0, "a calm wait goes on");
-	ok(stop_is_asked(false) && !stop_is_asked(true), "only what is calm goes on");
+	ok(stop_is_requested(false) && !stop_is_requested(true),
+		"only what is calm goes on");
 	stop_set_limit(0);
 	is_int(stop_wait(-1, 0, clock_ms() + 1, false), 0, "without a limit waits go on");
 }

@@ -1,5 +1,5 @@
 /* The clients inside od-runtime: a file made by hand, whole, cut and damaged. */
-#include "inject/image/carried.h"
+#include "inject/image/embedded.h"
 
 #include "limits.h"
 #include "tests/tap.h"
@@ -62,23 +62,24 @@ static void test_find(void)
 	struct file f;
 
 	make(&f);
-	carried_list(view(&f), STR(CARRIED_CLIENT), &list);
+	embedded_list(view(&f), STR(EMBEDDED_CLIENT), &list);
 	is_view(buf_view(&list), " amd64 arm64", "both clients are listed");
 	buf_reset(&list);
-	carried_list(view(&f), STR(CARRIED_PLUGINS), &list);
+	embedded_list(view(&f), STR(EMBEDDED_PLUGINS), &list);
 	is_view(buf_view(&list), " amd64", "od-plugins is listed by its own section");
-	is_int(carried_find(view(&f), STR(CARRIED_PLUGINS), STR("amd64"), &found), 0,
+	is_int(embedded_find(view(&f), STR(EMBEDDED_PLUGINS), STR("amd64"), &found), 0,
 		"od-plugins is found");
-	is_int(carried_find(view(&f), STR(CARRIED_PLUGINS), STR("arm64"), &found), 1,
+	is_int(embedded_find(view(&f), STR(EMBEDDED_PLUGINS), STR("arm64"), &found), 1,
 		"a client is not taken for od-plugins");
-	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("arm64"), &found), 0,
+	is_int(embedded_find(view(&f), STR(EMBEDDED_CLIENT), STR("arm64"), &found), 0,
 		"one is found");
 	is_int(found.n, PACKED, "whole");
-	is_int(carried_unpack(found, &out), 0, "and unpacked");
+	is_int(embedded_unpack(found, &out), 0, "and unpacked");
 	is_view(buf_view(&out), "hello", "to what it was");
-	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("riscv64"), &found), 1,
+	is_int(embedded_find(view(&f), STR(EMBEDDED_CLIENT), STR("riscv64"), &found), 1,
 		"another is not there");
-	is_int(carried_find(STR("#!/bin/sh"), STR(CARRIED_CLIENT), STR("arm64"), &found),
+	is_int(embedded_find(
+		       STR("#!/bin/sh"), STR(EMBEDDED_CLIENT), STR("arm64"), &found),
 		ERR_SYNTAX, "no ELF file");
 	buf_free(&out);
 	buf_free(&list);
@@ -92,31 +93,31 @@ static void test_damage(void)
 
 	make(&f);
 	f.table[2].sh_size = UINT64_MAX;
-	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found),
+	is_int(embedded_find(view(&f), STR(EMBEDDED_CLIENT), STR("amd64"), &found),
 		ERR_SYNTAX, "beyond the end");
 	make(&f);
 	f.head.e_shoff = UINT64_MAX - 8;
-	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found),
+	is_int(embedded_find(view(&f), STR(EMBEDDED_CLIENT), STR("amd64"), &found),
 		ERR_SYNTAX, "no table");
 	make(&f);
 	f.head.e_shstrndx = 60000;
-	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found),
+	is_int(embedded_find(view(&f), STR(EMBEDDED_CLIENT), STR("amd64"), &found),
 		ERR_SYNTAX, "no names");
 	make(&f);
 	f.table[2].sh_name = UINT32_MAX;
-	is_int(carried_find(view(&f), STR(CARRIED_CLIENT), STR("amd64"), &found), 1,
+	is_int(embedded_find(view(&f), STR(EMBEDDED_CLIENT), STR("amd64"), &found), 1,
 		"a name that is nowhere");
 	make(&f);
 	for (size_t n = 0; n < PACKED; n++) {
 		buf_reset(&out);
-		is_int(carried_unpack(str_make(packed, n), &out), ERR_SYNTAX,
+		is_int(embedded_unpack(str_make(packed, n), &out), ERR_SYNTAX,
 			"cut at %zu", n);
 	}
 	f.packed[20] ^= 1;
 	buf_reset(&out);
-	is_int(carried_unpack(str_make(f.packed, PACKED), &out), ERR_SYNTAX,
+	is_int(embedded_unpack(str_make(f.packed, PACKED), &out), ERR_SYNTAX,
 		"another checksum");
-	is_int(carried_unpack(str_make(packed, PACKED), &tight), ERR_LIMIT, "too large");
+	is_int(embedded_unpack(str_make(packed, PACKED), &tight), ERR_LIMIT, "too large");
 	buf_free(&out);
 	buf_free(&tight);
 }
@@ -135,8 +136,8 @@ static void test_cuts(void)
 		if (!copy)
 			abort();
 		memmove(copy, &f, n);
-		good += carried_find(str_make(copy, n), STR(CARRIED_CLIENT), STR("amd64"),
-				&found) == 0;
+		good += embedded_find(str_make(copy, n), STR(EMBEDDED_CLIENT),
+				STR("amd64"), &found) == 0;
 		free(copy);
 	}
 	is_int(good, 0, "a file that is cut has none");

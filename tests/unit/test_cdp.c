@@ -201,7 +201,7 @@ static void check_calls(void)
 			buf_puts(&seen, "early");
 	is_int(cdp_send(&c, STR(""), "B.q", STR(""), &two), ERR_LIMIT,
 		"too many questions");
-	cdp_forget(&c, one);
+	cdp_drop_reply(&c, one);
 	is_int(cdp_send(&c, STR(""), "B.q", STR(""), &two), 0, "one was given up");
 	end();
 	is_int(cdp_wait(&c, two, soon(5000), NULL, NULL), ERR_CLOSED,
@@ -214,8 +214,8 @@ static void check_events(void)
 {
 	begin();
 	buf_reset(&seen);
-	c.event = note;
-	c.wants = wants;
+	c.on_event = note;
+	c.has_handler = wants;
 	answer(STR("{\"method\":\"Page.a\",\"params\":{\"x\":[1]},\"sessionId\":\"S\"}"));
 	answer(STR("{\"method\":\"Other.b\",\"params\":{}}"));
 	answer(STR("{\"method\":\"Page.c\",\"params\":{]}"));
@@ -279,20 +279,20 @@ static void check_ends(void)
 
 	begin();
 	is_int(fd_pipe(pair), 0, "somebody else");
-	c.also = pair[0];
-	c.woken = wake;
-	c.woken_arg = &pair[0];
+	c.wake_fd = pair[0];
+	c.on_wake = wake;
+	c.wake_arg = &pair[0];
 	is_int(fd_write_all(pair[1], "-x", 2), 0, "who says something");
 	is_int(cdp_call(&c, STR(""), "B.q", STR(""), soon(5000), NULL, NULL), -ECANCELED,
 		"ends what is waited for");
 	fd_close(&pair[0]);
 	fd_close(&pair[1]);
-	c.also = -1;
+	c.wake_fd = -1;
 	is_int(cdp_send(&c, STR("S"), "B.q", STR(""), &id), 0, "a question for a page");
-	cdp_fail(&c, STR("T"), -EPIPE);
-	cdp_fail(&c, STR("S"), -EPIPE);
+	cdp_fail_session(&c, STR("T"), -EPIPE);
+	cdp_fail_session(&c, STR("S"), -EPIPE);
 	is_int(cdp_wait(&c, id, soon(5000), NULL, NULL), -EPIPE, "the page has ended");
-	c.patient = impatient;
+	c.on_silence = impatient;
 	is_int(cdp_call(&c, STR(""), "B.q", STR(""), soon(20000), NULL, NULL), ERR_CLOSED,
 		"one that never answers is given up");
 	ok(strstr(heard(), "Browser.getVersion"),
@@ -300,13 +300,13 @@ static void check_ends(void)
 	is_int(cdp_pump(&c, 0), ERR_CLOSED, "...for good");
 	end();
 	begin();
-	c.patient = talks;
+	c.on_silence = talks;
 	is_int(cdp_call(&c, STR(""), "B.q", STR(""), soon(20000), NULL, NULL), ERR_CLOSED,
 		"one that says other things");
 	ok(talk.counts, "...is silent since the last of them");
 	end();
 	begin();
-	c.patient = is_late;
+	c.on_silence = is_late;
 	is_int(cdp_call(&c, STR(""), "B.q", STR(""), soon(20000), NULL, NULL), 0,
 		"one that answers at the last moment is heard");
 	end();
@@ -336,7 +336,7 @@ static void check_stall(void)
 	for (int i = 0; i < 1000 && c.queue.n; i++) {
 		while (*heard())
 			;
-		if (cdp_turn(&c, 0) < 0)
+		if (cdp_poll(&c, 0) < 0)
 			break;
 	}
 	is_int(c.queue.n, 0, "...and goes out at last");
@@ -349,7 +349,7 @@ static void check_stall(void)
 static void put_frame(struct buf *out, enum ws_op op, bool fin, struct str data)
 {
 	uint8_t head[WS_HEAD_MAX];
-	size_t n = ws_head(head, op, fin, data.n, NULL);
+	size_t n = ws_write_head(head, op, fin, data.n, NULL);
 
 	buf_put(out, (char *)head, n);
 	buf_str(out, data);
@@ -393,8 +393,8 @@ static void check_frames(void)
 		buf_reset(&seen);
 		arena_init(&a, 1 << 20);
 		cdp_init_socket(&c, pair[0]);
-		c.event = note;
-		c.wants = wants;
+		c.on_event = note;
+		c.has_handler = wants;
 		bad += cdp_send(&c, STR(""), "B.q", STR(""), &id) != 0;
 		bad += strcmp(heard_frames(pair[1]),
 			       "1 {\"id\":1,\"method\":\"B.q\",\"params\":{}}\n") != 0;

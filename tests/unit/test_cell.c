@@ -16,10 +16,10 @@ static void content(struct str text, struct str want, const char *name)
 	cell_init(&c);
 	for (size_t at = 0; at <= text.n; at++) {
 		cell_reset(&c);
-		cell_text(&c, str_make(text.p, at));
-		cell_text(&c, str_skip(text, at));
+		cell_put_text(&c, str_make(text.p, at));
+		cell_put_text(&c, str_skip(text, at));
 		buf_reset(&out);
-		if (cell_content(&c, &out) < 0 || !str_eq(buf_view(&out), want))
+		if (cell_write_content(&c, &out) < 0 || !str_eq(buf_view(&out), want))
 			bad++;
 	}
 	ok(bad == 0, "%s, cut anywhere", name);
@@ -34,7 +34,7 @@ static void check_text(void)
 
 	cell_init(&c);
 	buf_reset(&out);
-	is_int(cell_content(&c, &out), 0, "a cell without a text");
+	is_int(cell_write_content(&c, &out), 0, "a cell without a text");
 	ok(str_eq(buf_view(&out), STR("[Code executed successfully with no output]")),
 		"has words of its own");
 	cell_free(&c);
@@ -79,13 +79,13 @@ static void check_much(void)
 		return;
 	}
 	cell_init(&c);
-	cell_text(&c, STR("begin"));
+	cell_put_text(&c, STR("begin"));
 	memset(piece, 'x', PIECE);
 	for (int i = 0; i < PIECES; i++)
-		cell_text(&c, str_make(piece, PIECE));
-	cell_text(&c, STR("end"));
+		cell_put_text(&c, str_make(piece, PIECE));
+	cell_put_text(&c, STR("end"));
 	buf_reset(&out);
-	is_int(cell_content(&c, &out), 0, "20 MB");
+	is_int(cell_write_content(&c, &out), 0, "20 MB");
 	at = str_find(buf_view(&out), STR("\n[... "));
 	ok(at == CELL_HEAD_MAX, "what came first stays");
 	left = strtoull(out.p + at + 6, NULL, 10);
@@ -97,9 +97,9 @@ static void check_much(void)
 			str_ends(buf_view(&out), STR("xend")),
 		"in its order");
 	cell_reset(&c);
-	cell_text(&c, STR("next"));
+	cell_put_text(&c, STR("next"));
 	buf_reset(&out);
-	is_int(cell_content(&c, &out), 0, "after it");
+	is_int(cell_write_content(&c, &out), 0, "after it");
 	ok(str_eq(buf_view(&out), STR("next")), "a text of its own");
 	cell_free(&c);
 	free(piece);
@@ -123,23 +123,23 @@ static void check_images(void)
 
 	cell_init(&c);
 	ok(!cell_has_images(&c), "a new cell has no images");
-	cell_image(&c, STR("iVBO\n"));
+	cell_put_image(&c, STR("iVBO\n"));
 	ok(cell_has_images(&c), "an image");
-	cell_image(&c, STR("a\"b"));
+	cell_put_image(&c, STR("a\"b"));
 	ok(str_eq(images(&c),
 		   STR("[\"data:image/png;base64,iVBO\","
 		       "\"data:image/png;base64,a\\\"b\"]")),
 		"two, without blanks at their ends");
 	ok(cell_has_images(&c), "a cell with images has some");
-	ok(!c.any, "an image is no text");
+	ok(!c.has_text, "an image is no text");
 	if (room) {
 		memset(room, 'A', big);
-		cell_image(&c, str_make(room, big));
-		cell_image(&c, str_make(room, big));
+		cell_put_image(&c, str_make(room, big));
+		cell_put_image(&c, str_make(room, big));
 	}
 	ok(str_find(images(&c), STR("AAAA")) == out.n, "none that is too long");
 	buf_reset(&out);
-	ok(cell_content(&c, &out) == 0 &&
+	ok(cell_write_content(&c, &out) == 0 &&
 			str_find(buf_view(&out), STR("was left out")) < out.n,
 		"which is told");
 	free(room);

@@ -257,7 +257,7 @@ static void check_options(void)
 	is_str(c.entrypoint_words[1], "--help", "whose options are its own");
 	ok(!c.entrypoint_words[2], "and no more");
 	is_int(read_line(US " copy-self /x/y"), 0, "copy-self");
-	is_str(c.copy_to, "/x/y", "its destination");
+	is_str(c.copy_target, "/x/y", "its destination");
 	ok(c.role == ROLE_COPY_SELF, "its role");
 	ok(strstr(config_usage(), "--working-dir") && strstr(config_usage(), "copy-self"),
 		"the usage names options and roles");
@@ -360,7 +360,7 @@ static int with_key(void)
 	int fd;
 	ssize_t n;
 
-	sha256_of(STR("s3cret-in-the-environment"), digest);
+	sha256_compute(STR("s3cret-in-the-environment"), digest);
 	if (read_line_as_is(US " 3000") != 0 || !c.has_key ||
 		!hash_equal(c.key, digest, sizeof(digest)))
 		return 1;
@@ -396,7 +396,7 @@ static int run_again(const char *key)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static const struct key_row {
+static const struct key_text_row {
 	const char *line;
 	int result;
 	bool open;
@@ -423,7 +423,7 @@ static const struct key_row {
 static void check_key_rows(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(key_rows); i++) {
-		const struct key_row *row = &key_rows[i];
+		const struct key_text_row *row = &key_rows[i];
 
 		is_int(read_line_as_is(row->line), row->result, "%s", row->line);
 		ok(config_is_open(&c) == row->open, "it is %s",

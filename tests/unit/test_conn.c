@@ -19,7 +19,7 @@ static void test_keep_alive(void)
 		peer_expect(
 			&p, "\r\n\r\nGET /echo a=b h ", "another on the same connection");
 	}
-	is_int(server_conns(server), 1, "one connection");
+	is_int(server_count_conns(server), 1, "one connection");
 	peer_say(&p, "GET /x HTTP/1.1\r\nConnection: close\r\n" HOST);
 	peer_expect_end(&p, "close is obeyed");
 	ok(peer_has(&p, "connection: close\r\n"), "and announced");

@@ -47,17 +47,17 @@ static void test_body_held_up(bool by_moves)
 	rest();
 	is_int(sink.n, 0, "nobody takes anything");
 	sink_room = 3;
-	request_take_more(parked[0]);
+	request_resume_body(parked[0]);
 	ok(poll_until(is_sunk, 3), "a few bytes are taken");
 	rest();
 	is_int(sink.n, 3, "and no more");
 	sink_room = 150000;
-	request_take_more(parked[0]);
+	request_resume_body(parked[0]);
 	ok(poll_until(is_sunk, 150003), "some more are taken");
 	rest();
 	is_int(sink.n, 150003, "and no more");
 	sink_room = SIZE_MAX;
-	request_take_more(parked[0]);
+	request_resume_body(parked[0]);
 	while (at < BIG) {
 		ssize_t n = send(p.fd, all.p + at, BIG - at, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -116,7 +116,7 @@ static void test_end_held_up(void)
 			is_int(sink.n, n, "%u bytes so far", n);
 			is_int(ready_n, 0, "not complete");
 			sink_room = 1;
-			request_take_more(parked[0]);
+			request_resume_body(parked[0]);
 		}
 		peer_read(&p);
 		run_until(&p, has_text, "\r\n\r\nok");
@@ -163,7 +163,7 @@ static void test_body_ends(void)
 		tick();
 	is_int(gone_n, 0, "a pause of ours is not held against the peer");
 	sink_room = SIZE_MAX;
-	request_take_more(parked[0]);
+	request_resume_body(parked[0]);
 	ok(poll_until(is_sunk, 3), "and it goes on");
 	peer_expect_end(&p, "a pause of the peer's");
 	ok(peer_has(&p, "408 Request"), "ends it");
@@ -249,7 +249,7 @@ static void test_cut(void)
 		else
 			ok(request_write(parked[0], STR("abc")), "a piece");
 		if (i == 0 || i == 3)
-			request_cut(parked[0]);
+			request_abort(parked[0]);
 		else if (i == 1)
 			request_end(parked[0]);
 		run_until(&p, has_ended, NULL);
@@ -407,7 +407,7 @@ static void test_offer_cut(void)
 		if (i == 1)
 			request_end(parked[0]);
 		if (i == 2)
-			request_cut(parked[0]);
+			request_abort(parked[0]);
 		peer_read(&p);
 		run_until(&p, has_ended, NULL);
 		is_int(p.err, ECONNRESET, "ends with a reset");
@@ -440,7 +440,7 @@ static void test_offer_held_up(void)
 	peer_open(&p);
 	peer_say(&p, GET("/five"));
 	ok(poll_until(is_room, 1), "a reply begins");
-	request_cut(parked[0]);
+	request_abort(parked[0]);
 	peer_close(&p);
 	peer_open(&p);
 	peer_say(&p, "GET /pieces HTTP/1.0\r\n\r\n");

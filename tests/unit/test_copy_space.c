@@ -28,11 +28,12 @@ static void test_take(void)
 	int dir = fd_open("/tmp", O_RDONLY | O_DIRECTORY, 0);
 
 	copy_space_init(&s);
-	is_int(copy_space_take(&s, -1, 16 * MIB, 1000), 0, "a small copy asks nothing");
-	is_int(copy_space_take(&s, -1, 1, 0), -EBADF, "more bytes do");
-	is_int(copy_space_take(&s, -1, 0, 1), -EBADF, "and more entries");
-	is_int(copy_space_take(&s, dir, 1, 1), 0, "where there is room they may come");
-	is_int(copy_space_take(&s, dir, UINT64_MAX, 0), -ENOSPC,
+	is_int(copy_space_reserve(&s, -1, 16 * MIB, 1000), 0,
+		"a small copy asks nothing");
+	is_int(copy_space_reserve(&s, -1, 1, 0), -EBADF, "more bytes do");
+	is_int(copy_space_reserve(&s, -1, 0, 1), -EBADF, "and more entries");
+	is_int(copy_space_reserve(&s, dir, 1, 1), 0, "where there is room they may come");
+	is_int(copy_space_reserve(&s, dir, UINT64_MAX, 0), -ENOSPC,
 		"more than any disk has");
 	fd_close(&dir);
 }

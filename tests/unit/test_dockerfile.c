@@ -20,8 +20,8 @@ static bool load(struct image *im, const char *config)
 static int write(struct image *im, struct buf *out)
 {
 	struct dockerfile d = {
-		.below = RUNG_BASE,
-		.upto = RUNG_SOURCE,
+		.below = IMAGE_STAGE_BASE,
+		.upto = IMAGE_STAGE_SOURCE,
 		.from = STR("base:x"),
 		.base = im,
 		.base_ref = STR("debian:12"),
@@ -130,7 +130,8 @@ static void test_originals(void)
 }
 
 /* The rungs from below to upto of an image with this Config. */
-static struct buf rungs_of(const char *config, enum rung below, enum rung upto)
+static struct buf rungs_of(
+	const char *config, enum image_stage below, enum image_stage upto)
 {
 	struct plugins plugins = {.n = 2};
 	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX), deps = BUF_INIT(1024);
@@ -146,7 +147,7 @@ static struct buf rungs_of(const char *config, enum rung below, enum rung upto)
 		.key = STR("oh_v1_l_s"),
 		.plugins_label = STR("a=1 b=2"),
 		.plugins = &plugins,
-		.lent = lent,
+		.plugin_refs = lent,
 	};
 	struct image im;
 
@@ -169,7 +170,8 @@ static struct buf rungs_of(const char *config, enum rung below, enum rung upto)
 
 static void test_rungs(void)
 {
-	struct buf b = rungs_of("{\"User\":\"www:7\"}", RUNG_BASE, RUNG_VERSIONED);
+	struct buf b =
+		rungs_of("{\"User\":\"www:7\"}", IMAGE_STAGE_BASE, IMAGE_STAGE_VERSIONED);
 
 	ok(str_ends(buf_view(&b),
 		   STR("\nUSER 0:0\nRUN [\"/bin/sh\",\"-c\"," DEPS "]\n"
@@ -181,11 +183,12 @@ static void test_rungs(void)
 		"the labels of that rung");
 	ok(!has(&b, "COPY"), "and nothing else");
 	buf_free(&b);
-	b = rungs_of("{\"Shell\":[\"/bin/bash\",\"-ec\"]}", RUNG_BASE, RUNG_VERSIONED);
+	b = rungs_of("{\"Shell\":[\"/bin/bash\",\"-ec\"]}", IMAGE_STAGE_BASE,
+		IMAGE_STAGE_VERSIONED);
 	ok(has(&b, "\nRUN [\"/bin/bash\",\"-ec\"," DEPS "]\nUSER 0:0\n"),
 		"in the shell that the base names, and back to root where nobody is");
 	buf_free(&b);
-	b = rungs_of("", RUNG_VERSIONED, RUNG_LOCK);
+	b = rungs_of("", IMAGE_STAGE_VERSIONED, IMAGE_STAGE_LOCK);
 	ok(str_ends(buf_view(&b),
 		   STR("\nCOPY plugins/a/ /\n"
 		       "COPY --from=lent:b / /.od/plugins/b/\n")) &&
@@ -193,12 +196,12 @@ static void test_rungs(void)
 			has(&b, "od.stage=\"lock\""),
 		"plugins from folders and from images");
 	buf_free(&b);
-	b = rungs_of("", RUNG_LOCK, RUNG_SOURCE);
+	b = rungs_of("", IMAGE_STAGE_LOCK, IMAGE_STAGE_SOURCE);
 	ok(!has(&b, "\nRUN") && !has(&b, "plugins/") && has(&b, "COPY rootfs/ /") &&
 			has(&b, "od.stage=\"\"") && has(&b, "od.key.lock=\"oh_v1_l\""),
 		"the client alone, on the lock");
 	buf_free(&b);
-	b = rungs_of("", RUNG_BASE, RUNG_SOURCE);
+	b = rungs_of("", IMAGE_STAGE_BASE, IMAGE_STAGE_SOURCE);
 	ok(has(&b, "\nRUN") && has(&b, "COPY plugins/a/ /") && has(&b, "COPY rootfs/ /"),
 		"all rungs in one file");
 	buf_free(&b);
@@ -207,7 +210,7 @@ static void test_rungs(void)
 static void test_user(void)
 {
 	struct buf out = BUF_INIT(INJECT_DOCKERFILE_MAX);
-	struct dockerfile d = {.deps = STR("\"x\""), .upto = RUNG_VERSIONED};
+	struct dockerfile d = {.deps = STR("\"x\""), .upto = IMAGE_STAGE_VERSIONED};
 	struct image im;
 
 	if (load(&im, "{\"User\":\"a\\nRUN evil\"}")) {

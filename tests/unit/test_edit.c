@@ -113,21 +113,21 @@ static void check_ranges(void)
 	struct edit_text t;
 
 	is_int(edit_open(&t, STR("1\r\n2\r3\n4")), 0, "four lines");
-	is_int((long long)edit_count(&t), 4, "are four");
-	is_view(edit_range(&t, 2, 3), "2\n3\n", "two of them");
-	is_view(edit_range(&t, 4, 9), "4", "the last one");
-	is_view(edit_range(&t, 5, 9), "", "none");
-	is_view(edit_range(&t, 3, 2), "", "none the other way round");
+	is_int((long long)edit_count_lines(&t), 4, "are four");
+	is_view(edit_get_lines(&t, 2, 3), "2\n3\n", "two of them");
+	is_view(edit_get_lines(&t, 4, 9), "4", "the last one");
+	is_view(edit_get_lines(&t, 5, 9), "", "none");
+	is_view(edit_get_lines(&t, 3, 2), "", "none the other way round");
 	edit_free(&t);
 	is_int(edit_open(&t, STR("")), 0, "an empty text");
-	is_int((long long)edit_count(&t), 0, "has no lines");
+	is_int((long long)edit_count_lines(&t), 0, "has no lines");
 	edit_free(&t);
 }
 
 static const char *numbered(struct str text, size_t first)
 {
 	buf_reset(&out);
-	edit_number(&out, STR("W"), text, first);
+	edit_put_cat(&out, STR("W"), text, first);
 	return buf_cstr(&out);
 }
 

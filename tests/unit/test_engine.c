@@ -28,7 +28,7 @@ static void test_version(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		unsigned minor = 0;
-		int r = engine_version(str_c(rows[i].text), &minor);
+		int r = engine_choose_version(str_c(rows[i].text), &minor);
 
 		is_int(r, rows[i].want, "version '%s'", rows[i].text);
 		is_int(minor, rows[i].minor, "what is spoken");
@@ -80,7 +80,7 @@ static void test_words(void)
 		reply_init(&r);
 		r.status = 500;
 		buf_puts(&r.body, rows[i].body);
-		engine_words(&r, &out);
+		engine_read_message(&r, &out);
 		is_view(buf_view(&out), rows[i].want, "words %zu", i);
 		reply_free(&r);
 		buf_free(&out);

@@ -12,7 +12,7 @@
 static void test_files(void)
 {
 	static const char text[] = "0123456789";
-	int fd = fd_memory("test", 0), top = fd_open("/", O_RDONLY, 0);
+	int fd = fd_create_memory("test", 0), top = fd_open("/", O_RDONLY, 0);
 	char got[16];
 
 	ok(fd_write_all(fd, text, 10) == 0 && lseek(fd, 0, SEEK_SET) == 0, "a file");

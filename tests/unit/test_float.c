@@ -56,7 +56,7 @@ static bool is_shortest(double v)
 	char text[FLOAT_TEXT], less[64];
 	int digits = 0;
 
-	float_text(v, text);
+	float_format(v, text);
 	if (strtod(text, NULL) != v)
 		return false;
 	for (const char *c = text; *c && *c != 'e'; c++)
@@ -86,7 +86,7 @@ int main(void)
 	bool good = true;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		float_text(rows[i].v, text);
+		float_format(rows[i].v, text);
 		is_str(text, rows[i].text, "%s", rows[i].text);
 	}
 	for (int i = 0; i < 20000 && good; i++) {

@@ -143,7 +143,7 @@ static enum ignore_verdict ask(struct ignore *g, const char *path)
 	enum ignore_verdict verdict = 99;
 
 	s.n -= dir;
-	return ignore_ask(g, s, dir, &verdict) ? 99 : verdict;
+	return ignore_check(g, s, dir, &verdict) ? 99 : verdict;
 }
 
 static void check_ignore(void)
@@ -152,38 +152,38 @@ static void check_ignore(void)
 		const char *rules, *path;
 		enum ignore_verdict verdict;
 	} t[] = {
-		{"", "a", IGNORE_NOTHING_SAID},
-		{"# a\n\n", "# a", IGNORE_NOTHING_SAID},
-		{"a", "a", IGNORE_LEAVE_OUT},
-		{"a", "x/a", IGNORE_LEAVE_OUT},
-		{"a/", "a", IGNORE_NOTHING_SAID},
-		{"a/", "x/a/", IGNORE_LEAVE_OUT},
-		{"/a", "a", IGNORE_LEAVE_OUT},
-		{"/a", "x/a", IGNORE_NOTHING_SAID},
-		{"x/a", "y/x/a", IGNORE_NOTHING_SAID},
-		{"x/a", "x/a", IGNORE_LEAVE_OUT},
-		{"**/x/a", "y/x/a", IGNORE_LEAVE_OUT},
-		{"*.o\n!k.o", "k.o", IGNORE_TAKE_IN},
-		{"*.o\n!k.o", "x.o", IGNORE_LEAVE_OUT},
-		{"!k.o\n*.o", "k.o", IGNORE_LEAVE_OUT},
-		{"\\#a", "#a", IGNORE_LEAVE_OUT},
-		{"\\!a", "!a", IGNORE_LEAVE_OUT},
-		{"a  ", "a", IGNORE_LEAVE_OUT},
-		{"a\\ ", "a ", IGNORE_LEAVE_OUT},
-		{"a\r\nb\r\n", "b", IGNORE_LEAVE_OUT},
+		{"", "a", IGNORE_NO_RULE},
+		{"# a\n\n", "# a", IGNORE_NO_RULE},
+		{"a", "a", IGNORE_EXCLUDE},
+		{"a", "x/a", IGNORE_EXCLUDE},
+		{"a/", "a", IGNORE_NO_RULE},
+		{"a/", "x/a/", IGNORE_EXCLUDE},
+		{"/a", "a", IGNORE_EXCLUDE},
+		{"/a", "x/a", IGNORE_NO_RULE},
+		{"x/a", "y/x/a", IGNORE_NO_RULE},
+		{"x/a", "x/a", IGNORE_EXCLUDE},
+		{"**/x/a", "y/x/a", IGNORE_EXCLUDE},
+		{"*.o\n!k.o", "k.o", IGNORE_INCLUDE},
+		{"*.o\n!k.o", "x.o", IGNORE_EXCLUDE},
+		{"!k.o\n*.o", "k.o", IGNORE_EXCLUDE},
+		{"\\#a", "#a", IGNORE_EXCLUDE},
+		{"\\!a", "!a", IGNORE_EXCLUDE},
+		{"a  ", "a", IGNORE_EXCLUDE},
+		{"a\\ ", "a ", IGNORE_EXCLUDE},
+		{"a\r\nb\r\n", "b", IGNORE_EXCLUDE},
 		{"\xef\xbb\xbf"
 		 "a",
-			"a", IGNORE_LEAVE_OUT},
-		{"a[", "a[", IGNORE_NOTHING_SAID},
-		{"a[\nb", "b", IGNORE_LEAVE_OUT},
-		{"d/**", "d/x/y", IGNORE_LEAVE_OUT},
-		{"d/**", "d/", IGNORE_NOTHING_SAID},
-		{"/*\n!/a", "b", IGNORE_LEAVE_OUT},
-		{"/*\n!/a", "a", IGNORE_TAKE_IN},
-		{"a/b/", "a/b/", IGNORE_LEAVE_OUT},
-		{"{a,b}", "a", IGNORE_NOTHING_SAID},
-		{"/", "a", IGNORE_NOTHING_SAID},
-		{"!", "a", IGNORE_NOTHING_SAID},
+			"a", IGNORE_EXCLUDE},
+		{"a[", "a[", IGNORE_NO_RULE},
+		{"a[\nb", "b", IGNORE_EXCLUDE},
+		{"d/**", "d/x/y", IGNORE_EXCLUDE},
+		{"d/**", "d/", IGNORE_NO_RULE},
+		{"/*\n!/a", "b", IGNORE_EXCLUDE},
+		{"/*\n!/a", "a", IGNORE_INCLUDE},
+		{"a/b/", "a/b/", IGNORE_EXCLUDE},
+		{"{a,b}", "a", IGNORE_NO_RULE},
+		{"/", "a", IGNORE_NO_RULE},
+		{"!", "a", IGNORE_NO_RULE},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
@@ -205,13 +205,13 @@ static void check_nested(void)
 	is_int(ignore_add(&g, STR("*.log\n/top\n"), 3), 0, "rules of a folder");
 	outer = ignore_count(&g);
 	is_int(ignore_add(&g, STR("!keep.log\n/top\n*.tmp"), 7), 0, "rules of one in it");
-	is_int(ask(&g, "/r/sub/keep.log"), IGNORE_TAKE_IN, "the inner ones go first");
-	is_int(ask(&g, "/r/sub/x.log"), IGNORE_LEAVE_OUT, "the outer ones still count");
-	is_int(ask(&g, "/r/sub/top"), IGNORE_LEAVE_OUT, "each has its own folder");
+	is_int(ask(&g, "/r/sub/keep.log"), IGNORE_INCLUDE, "the inner ones go first");
+	is_int(ask(&g, "/r/sub/x.log"), IGNORE_EXCLUDE, "the outer ones still count");
+	is_int(ask(&g, "/r/sub/top"), IGNORE_EXCLUDE, "each has its own folder");
 	ignore_drop(&g, outer);
-	is_int(ask(&g, "/r/sub/keep.log"), IGNORE_LEAVE_OUT, "what was dropped is gone");
-	is_int(ask(&g, "/r/top"), IGNORE_LEAVE_OUT, "and nothing else");
-	is_int(ask(&g, "/r/sub/x.tmp"), IGNORE_NOTHING_SAID, "no more");
+	is_int(ask(&g, "/r/sub/keep.log"), IGNORE_EXCLUDE, "what was dropped is gone");
+	is_int(ask(&g, "/r/top"), IGNORE_EXCLUDE, "and nothing else");
+	is_int(ask(&g, "/r/sub/x.tmp"), IGNORE_NO_RULE, "no more");
 	ignore_free(&g);
 }
 

@@ -19,7 +19,7 @@ static void put_call(struct buf *out, const struct call *c)
 	for (const struct value *a = c->args; a; a = a->next) {
 		if (a->name.n)
 			buf_fmt(out, "%.*s=", STR_ARG(a->name));
-		value_repr(out, a);
+		value_put_repr(out, a);
 		buf_puts(out, a->next ? ", " : "");
 	}
 	buf_puts(out, ")\n");
@@ -78,10 +78,10 @@ static bool check_line(struct str line, struct buf *text, struct buf *want)
 	bool good;
 
 	buf_reset(want);
-	good = literal_take_string(&line, text) == 0 && str_starts(line, STR("=> "));
+	good = literal_parse_string(&line, text) == 0 && str_starts(line, STR("=> "));
 	line = str_skip(line, 3);
 	if (good && literal_is_string(line))
-		good = literal_take_string(&line, want) == 0;
+		good = literal_parse_string(&line, want) == 0;
 	else
 		buf_str(want, line);
 	read_all(buf_view(text), &got);
@@ -273,7 +273,7 @@ static void bind(const char *text, const char *want)
 		primitive_bind(p, &c, values, &error) == 0)
 		for (size_t i = 0; i < PRIMITIVE_PARAMS_MAX; i++) {
 			if (values[i])
-				value_repr(&error, values[i]);
+				value_put_repr(&error, values[i]);
 			buf_puts(&error, values[i] ? ";" : "-;");
 		}
 	is_view(buf_view(&error), want, "%s", text);

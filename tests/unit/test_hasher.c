@@ -37,7 +37,7 @@ static bool is_hash_of(const uint8_t *digest, size_t n)
 {
 	uint8_t wanted[SHA256_LEN];
 
-	sha256_of(str_make(bytes, n), wanted);
+	sha256_compute(str_make(bytes, n), wanted);
 	return hash_equal(digest, wanted, SHA256_LEN);
 }
 

@@ -11,7 +11,7 @@ static const char *newest(const char *path)
 	static char text[64];
 	struct str got = STR("(none)");
 
-	history_newest(&h, str_c(path), &got);
+	history_find_newest(&h, str_c(path), &got);
 	snprintf(text, sizeof(text), "%.*s", STR_ARG(got));
 	return text;
 }

@@ -89,7 +89,7 @@ static void test_responses(void)
 		http_response_init(&r, row->to_head);
 		is_int(http_response_parse(&r, in), row->result, "response %zu", i);
 		if (row->result < 0)
-			ok(r.fault && r.fault->words, "response %zu has a reason", i);
+			ok(r.fault && r.fault->text, "response %zu has a reason", i);
 		if (row->result == 0) {
 			is_int(r.status, row->status, "response %zu status", i);
 			is_int(r.head.framing, row->framing, "response %zu body", i);

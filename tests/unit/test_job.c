@@ -130,9 +130,10 @@ static void test_outcomes(void)
 	is_int(run_work(die, &signo), JOB_KILLED, "a signal has its default");
 	signo = SIGPIPE;
 	is_int(run_work(die, &signo), JOB_DONE, "but a closed pipe is an error");
-	is_int(run_work(endless, NULL), JOB_TOO_MUCH, "more output than wanted");
-	for (int i = JOB_DONE; i <= JOB_TOO_MUCH; i++)
-		ok(strlen(job_words((enum job_outcome)i)) > 5, "words for outcome %d", i);
+	is_int(run_work(endless, NULL), JOB_OUTPUT_LIMIT, "more output than wanted");
+	for (int i = JOB_DONE; i <= JOB_OUTPUT_LIMIT; i++)
+		ok(strlen(job_outcome_text((enum job_outcome)i)) > 5,
+			"words for outcome %d", i);
 }
 
 static void test_deadline(void)
@@ -147,7 +148,7 @@ static void test_deadline(void)
 	is_int(job_start(&job, loop, &c), 0, "a job that hangs is started");
 	pid = job_pid(&job);
 	run_until(1);
-	is_int(job.outcome, JOB_LATE, "its time runs out");
+	is_int(job.outcome, JOB_TIMED_OUT, "its time runs out");
 	is_int(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0, "it is dead");
 	is_int(si.si_status, SIGKILL, "of us");
 }
@@ -320,7 +321,9 @@ static void compare(struct job *j, struct str piece)
 		seen += piece.n;
 }
 
-static const struct job_ops stream = {.output = compare, .room = feed, .done = on_done};
+static const struct job_ops stream = {.output = compare,
+	.writable = feed,
+	.done = on_done};
 
 static void test_stream(void)
 {
@@ -358,7 +361,7 @@ static void move(struct job *j)
 		ssize_t put = write(source[1], big + sent, sizeof(big) - sent);
 
 		sent += put > 0 ? (size_t)put : 0;
-		n = job_move(j, source[0], sizeof(big));
+		n = job_splice_in(j, source[0], sizeof(big));
 		full_n += n == -ENOBUFS;
 		if (n == -EAGAIN && sent == sizeof(big))
 			job_feed_end(j);
@@ -368,7 +371,7 @@ static void move(struct job *j)
 static void test_move(void)
 {
 	static const struct job_ops ops = {
-		.output = compare, .room = move, .done = on_done};
+		.output = compare, .writable = move, .done = on_done};
 	struct job_conf c = {.ops = &ops, .work = echo, .input = true};
 
 	job_free(&job);
@@ -378,13 +381,14 @@ static void test_move(void)
 	if (fd_socketpair(SOCK_STREAM, source) < 0)
 		exit(1);
 	is_int(job_start(&job, loop, &c), 0, "a job whose input is a socket's");
-	is_int((long long)job_move(&job, source[0], 10), -EAGAIN, "which is empty");
+	is_int((long long)job_splice_in(&job, source[0], 10), -EAGAIN, "which is empty");
 	move(&job);
 	is_int(full_n, 1, "and then has more than the pipe takes");
 	run_until(1);
 	is_int(job.outcome, JOB_DONE, "it ends");
 	is_int((long long)seen, BIG, "all came back as it was");
-	is_int((long long)job_move(&job, source[0], 10), -EPIPE, "nobody takes more");
+	is_int((long long)job_splice_in(&job, source[0], 10), -EPIPE,
+		"nobody takes more");
 	fd_close(&source[0]);
 	fd_close(&source[1]);
 }
@@ -399,8 +403,8 @@ static void test_moved_end(void)
 		exit(1);
 	fd_close(&source[1]);
 	is_int(job_start(&job, loop, &c), 0, "another");
-	is_int((long long)job_move(&job, source[0], 10), 0, "the end of it is seen");
-	is_int((long long)job_move(&job, -1, 10), -EBADF, "a bad one refused");
+	is_int((long long)job_splice_in(&job, source[0], 10), 0, "the end of it is seen");
+	is_int((long long)job_splice_in(&job, -1, 10), -EBADF, "a bad one refused");
 	job_free(&job);
 	fd_close(&source[0]);
 }
@@ -470,8 +474,8 @@ static void test_line(void)
 	is_int(job_start(&many[3], loop, &c), 0, "the place is taken again");
 	is_int(job_start(&many[JOBS_MAX], loop, &quick), 0, "another waits");
 	run_until(LINE + 1);
-	is_int(many[JOBS_MAX].outcome, JOB_NO_TURN, "not longer than it may");
-	ok(job_did_nothing(JOB_NO_TURN) && !job_did_nothing(JOB_LATE),
+	is_int(many[JOBS_MAX].outcome, JOB_QUEUE_TIMEOUT, "not longer than it may");
+	ok(job_has_no_effect(JOB_QUEUE_TIMEOUT) && !job_has_no_effect(JOB_TIMED_OUT),
 		"nor has it begun");
 	for (int i = 0; i < JOBS_MAX + LINE; i++)
 		job_free(&many[i]);
@@ -569,7 +573,7 @@ int main(void)
 		return 1;
 	if (chmod(fifo, 0666) < 0)
 		return 1;
-	loop_ignore(SIGPIPE);
+	loop_ignore_signal(SIGPIPE);
 	job_free(&job);
 	test_outcomes();
 	test_deadline();

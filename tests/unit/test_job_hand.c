@@ -57,9 +57,9 @@ static bool hand(struct job *j)
 	ssize_t n;
 
 	/* Its end is for the loop to see. */
-	if (job_waiting(j) == 0)
+	if (job_count_output(j) == 0)
 		return false;
-	while ((n = job_hand(j, pair[1], BIG)) > 0)
+	while ((n = job_splice_out(j, pair[1], BIG)) > 0)
 		hand_n++;
 	full_n += n == -EAGAIN;
 	while ((n = read(pair[0], piece, sizeof(piece))) > 0)
@@ -76,7 +76,7 @@ static int say_big(void *arg, int in, int out)
 
 static void begin(const struct job_ops *ops)
 {
-	struct job_conf c = {.ops = ops, .work = say_big, .wide = 1 << 20};
+	struct job_conf c = {.ops = ops, .work = say_big, .pipe_size = 1 << 20};
 
 	job = (struct job){.outcome = JOB_DONE};
 	is_int(job_start(&job, loop, &c), 0, "a job");
@@ -85,14 +85,14 @@ static void begin(const struct job_ops *ops)
 static void test_all(void)
 {
 	static const struct job_ops ops = {
-		.output = compare, .waiting = hand, .done = on_done};
+		.output = compare, .output_ready = hand, .done = on_done};
 
 	begin(&ops);
 	run_for(DEADLINE_MS);
 	is_int(job.outcome, JOB_DONE, "whose output goes onto a socket");
 	is_int((long long)seen, BIG, "all came as it was");
 	ok(hand_n > 0 && full_n > 0, "the socket was full at times");
-	is_int((long long)job_waiting(&job), 0, "there is no more");
+	is_int((long long)job_count_output(&job), 0, "there is no more");
 	job_free(&job);
 }
 
@@ -103,13 +103,15 @@ static void test_refused(void)
 
 	begin(&ops);
 	job_pause(&job, true);
-	for (int i = 0; i < DEADLINE_MS && job_waiting(&job) == 0; i++)
+	for (int i = 0; i < DEADLINE_MS && job_count_output(&job) == 0; i++)
 		run_for(1);
-	is_int((long long)job_hand(&job, -1, 10), -EBADF, "no socket");
-	is_int((long long)job_hand(&job, nowhere, 10), -EBADF, "nor one to write to");
+	is_int((long long)job_splice_out(&job, -1, 10), -EBADF, "no socket");
+	is_int((long long)job_splice_out(&job, nowhere, 10), -EBADF,
+		"nor one to write to");
 	fd_close(&nowhere);
 	fd_close(&pair[0]);
-	is_int((long long)job_hand(&job, pair[1], 10), -EPIPE, "a peer that has left");
+	is_int((long long)job_splice_out(&job, pair[1], 10), -EPIPE,
+		"a peer that has left");
 	job_free(&job);
 }
 
@@ -124,18 +126,19 @@ static void test_gone(void)
 		exit(1);
 	begin(&ops);
 	job_pause(&job, true);
-	for (int i = 0; i < DEADLINE_MS && job_waiting(&job) == 0; i++)
+	for (int i = 0; i < DEADLINE_MS && job_count_output(&job) == 0; i++)
 		run_for(1);
 	pid = job_pid(&job);
 	kill(pid, SIGKILL);
 	for (int i = 0; i < DEADLINE_MS && job_pid(&job); i++)
 		run_for(1);
-	ok(job_waiting(&job) > 0, "what a dead job wrote is there");
+	ok(job_count_output(&job) > 0, "what a dead job wrote is there");
 	while (read(job.out_fd, piece, sizeof(piece)) > 0)
 		;
-	is_int((long long)job_hand(&job, pair[1], 10), 0, "until it is taken");
+	is_int((long long)job_splice_out(&job, pair[1], 10), 0, "until it is taken");
 	job_free(&job);
-	is_int((long long)job_waiting(&job), 0, "nothing waits in a job that is over");
+	is_int((long long)job_count_output(&job), 0,
+		"nothing waits in a job that is over");
 }
 
 int main(void)

@@ -32,9 +32,9 @@ static int is_whole(void *arg, int in, int out)
 	(void)arg;
 	while (read(in, piece, sizeof(piece)) > 0)
 		;
-	if (job_input_is_whole() != job_input_is_whole())
+	if (job_is_input_complete() != job_is_input_complete())
 		return -1;
-	return fd_write_all(out, job_input_is_whole() ? "whole" : "part", 4);
+	return fd_write_all(out, job_is_input_complete() ? "whole" : "part", 4);
 }
 
 static void check(bool whole)

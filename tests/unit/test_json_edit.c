@@ -1,18 +1,18 @@
 #include "inject/http/edit.h"
 
-#include "inject/http/doc.h"
+#include "inject/http/json_doc.h"
 #include "tests/tap.h"
 
 static void object(const char *text, const struct edit *edits, size_t n, const char *want)
 {
 	struct buf out = BUF_INIT(4096);
-	struct doc d;
+	struct json_doc d;
 
-	if (!ok(doc_parse(&d, str_c(text)) == 0, "%s is JSON", text))
+	if (!ok(json_doc_parse(&d, str_c(text)) == 0, "%s is JSON", text))
 		return;
-	edit_object(&out, json_get(doc_root(&d), "x"), edits, n);
+	edit_object(&out, json_get(json_doc_root(&d), "x"), edits, n);
 	is_view(buf_view(&out), want, "edited %s", text);
-	doc_free(&d);
+	json_doc_free(&d);
 	buf_free(&out);
 }
 
@@ -40,17 +40,17 @@ static void test_made(void)
 	struct buf a = BUF_INIT(16), out = BUF_INIT(4096);
 	struct edit edits[] = {{"a", .text = &a}, {"b", .value = STR("2"), .keep = true},
 		{.key = "c", .keep = true}};
-	struct doc d;
+	struct json_doc d;
 
-	if (!ok(doc_parse(&d, STR("{\"a\":0,\"c\":0}")) == 0, "JSON"))
+	if (!ok(json_doc_parse(&d, STR("{\"a\":0,\"c\":0}")) == 0, "JSON"))
 		return;
 	buf_puts(&a, "[1]");
-	edit_object(&out, doc_root(&d), edits, ARRAY_LEN(edits));
+	edit_object(&out, json_doc_root(&d), edits, ARRAY_LEN(edits));
 	is_view(buf_view(&out), "{\"a\":[1],\"c\":0}", "a text, and what is kept");
 	buf_puts(&a, "longer than its buffer may be");
-	edit_object(&out, doc_root(&d), edits, ARRAY_LEN(edits));
+	edit_object(&out, json_doc_root(&d), edits, ARRAY_LEN(edits));
 	is_int(out.err, ERR_LIMIT, "a text that has failed is an error");
-	doc_free(&d);
+	json_doc_free(&d);
 	buf_free(&a);
 	buf_free(&out);
 }
@@ -58,13 +58,13 @@ static void test_made(void)
 static void array(const char *text, size_t skip_at, struct str more, const char *want)
 {
 	struct buf out = BUF_INIT(4096);
-	struct doc d;
+	struct json_doc d;
 
-	if (!ok(doc_parse(&d, str_c(text)) == 0, "%s is JSON", text))
+	if (!ok(json_doc_parse(&d, str_c(text)) == 0, "%s is JSON", text))
 		return;
-	edit_array(&out, json_get(doc_root(&d), "x"), skip_at, more);
+	edit_array(&out, json_get(json_doc_root(&d), "x"), skip_at, more);
 	is_view(buf_view(&out), want, "edited %s", text);
-	doc_free(&d);
+	json_doc_free(&d);
 	buf_free(&out);
 }
 

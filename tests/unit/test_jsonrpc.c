@@ -123,18 +123,18 @@ static void test_write(void)
 	is_view(buf_view(&out), "{\"jsonrpc\":\"2.0\",\"id\":\"a\\u0000\",\"result\":{}}",
 		"a result; the id goes back as it came");
 	buf_reset(&out);
-	jsonrpc_error(&out, STR(""), JSONRPC_PARSE, STR("no \"JSON\""));
+	jsonrpc_write_error(&out, STR(""), JSONRPC_PARSE, STR("no \"JSON\""));
 	is_view(buf_view(&out),
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
 		"\"message\":\"no \\\"JSON\\\"\"}}",
 		"an error without an id");
 	buf_reset(&out);
-	jsonrpc_call(&out, 7, STR("a/b"), STR("{\"c\":1}"));
+	jsonrpc_write_call(&out, 7, STR("a/b"), STR("{\"c\":1}"));
 	is_view(buf_view(&out),
 		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"a/b\",\"params\":{\"c\":1}}",
 		"a request");
 	buf_reset(&out);
-	jsonrpc_call(&out, 0, STR("a"), STR(""));
+	jsonrpc_write_call(&out, 0, STR("a"), STR(""));
 	is_view(buf_view(&out), "{\"jsonrpc\":\"2.0\",\"method\":\"a\"}",
 		"a notification without params");
 	buf_free(&out);
@@ -148,14 +148,14 @@ static void test_pass(void)
 
 	is_int(read_text("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[ 1]}", &m, &why), 0,
 		"a response");
-	jsonrpc_pass(&out, STR("\"x\""), &m);
+	jsonrpc_write_forward(&out, STR("\"x\""), &m);
 	is_view(buf_view(&out), "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\"result\":[ 1]}",
 		"its result under another id");
 	buf_reset(&out);
 	is_int(read_text(
 		       "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":2}}", &m, &why),
 		0, "an error");
-	jsonrpc_pass(&out, STR("3"), &m);
+	jsonrpc_write_forward(&out, STR("3"), &m);
 	is_view(buf_view(&out), "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":2}}",
 		"the same");
 	buf_free(&out);
@@ -182,7 +182,7 @@ static void test_spoiled(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		is_view(jsonrpc_spoiled_id(str_c(cases[i].text)), cases[i].id, "%s",
+		is_view(jsonrpc_recover_id(str_c(cases[i].text)), cases[i].id, "%s",
 			cases[i].text);
 }
 

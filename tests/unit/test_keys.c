@@ -18,7 +18,7 @@ static void take(const char *combination, const char *want)
 	char got[128] = "";
 
 	do {
-		struct str name = keys_take(&rest);
+		struct str name = keys_cut_name(&rest);
 
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "[%.*s]",
 			STR_ARG(name));

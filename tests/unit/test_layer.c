@@ -32,7 +32,7 @@ static void test_same(void)
 /* Feeds the layer in pieces of step bytes. */
 static int feed(struct scan *s, struct str text, size_t step)
 {
-	int r = scan_layer(s);
+	int r = scan_begin_layer(s);
 
 	for (size_t i = 0; i < text.n && !r; i += step)
 		r = scan_put(
@@ -76,7 +76,7 @@ static void one(struct buf *out, enum tar_type type, const char *name, unsigned 
 
 	buf_reset(out);
 	tar_init(&t, out);
-	is_int(tar_header(&t, &e), 0, "%s", name);
+	is_int(tar_write_header(&t, &e), 0, "%s", name);
 	tar_end(&t);
 }
 

@@ -1,6 +1,6 @@
 #include "action/ledger/ledger.h"
+#include "base/atomic_file.h"
 #include "base/fd.h"
-#include "base/swap.h"
 #include "limits.h"
 #include "tests/tap.h"
 
@@ -61,7 +61,7 @@ static struct ledger_entry *there(const char *id)
 {
 	struct ledger_entry *e;
 
-	return ledger_find(&l, str_c(id), &e) == LEDGER_HERE ? e : NULL;
+	return ledger_find(&l, str_c(id), &e) == LEDGER_PRESENT ? e : NULL;
 }
 
 static void has(
@@ -77,7 +77,7 @@ static void has(
 	is_int(e->state, state, "%s: its state", id);
 	is_int(e->status, status, "%s: its status", id);
 	is_int(memcmp(e->body, asked, sizeof(asked)), 0, "%s: what was asked", id);
-	is_int(ledger_answer(&l, e, &out), 0, "%s: its answer", id);
+	is_int(ledger_read_answer(&l, e, &out), 0, "%s: its answer", id);
 	is_view(buf_view(&out), answer, "%s: as it was", id);
 	buf_free(&out);
 }
@@ -112,7 +112,7 @@ static void test_life(int in)
 	is_int(l.boot, 1, "the first boot");
 	snprintf(box, sizeof(box), "%s", l.box);
 	is_int((long long)strlen(box), 32, "the box has a name");
-	is_int(ledger_find(&l, STR("done"), &e), LEDGER_NEW, "an id that is new");
+	is_int(ledger_find(&l, STR("done"), &e), LEDGER_ABSENT, "an id that is new");
 	end_with(accept_id("done"), "answer");
 	accept_id("waits");
 	is_int(ledger_start(&l, accept_id("runs")), 0, "one runs");
@@ -159,7 +159,7 @@ static void test_limits(void)
 	}
 	ok(all, "so many wait");
 	is_int(ledger_accept(&l, STR("more"), asked, &e), ERR_LIMIT, "and no more");
-	is_int(ledger_find(&l, STR("more"), &e), LEDGER_NEW, "which leaves nothing");
+	is_int(ledger_find(&l, STR("more"), &e), LEDGER_ABSENT, "which leaves nothing");
 	e = there("open-7");
 	is_int(ledger_end(&l, e, LEDGER_CANCELLED, 0, STR("")), 0, "one ends");
 	accept_id("more");
@@ -206,20 +206,21 @@ static void test_forgetting(int in)
 	is_int(ledger_ack(&l, there("id-5000")), 0, "one is acknowledged");
 	many(LEDGER_MAX, LEDGER_MAX + 3);
 	is_int((long long)l.entries, LEDGER_MAX, "and no more");
-	is_int(ledger_find(&l, STR("id-5000"), &e), LEDGER_GONE, "that one goes first");
-	is_int(ledger_find(&l, STR("id-0"), &e), LEDGER_GONE, "then the oldest");
-	is_int(ledger_find(&l, STR("id-1"), &e), LEDGER_GONE, "and the next");
-	is_int(ledger_find(&l, STR("id-2"), &e), LEDGER_HERE, "as many as needed");
-	is_int(ledger_find(&l, STR("open"), &e), LEDGER_HERE, "none that is open");
+	is_int(ledger_find(&l, STR("id-5000"), &e), LEDGER_EVICTED,
+		"that one goes first");
+	is_int(ledger_find(&l, STR("id-0"), &e), LEDGER_EVICTED, "then the oldest");
+	is_int(ledger_find(&l, STR("id-1"), &e), LEDGER_EVICTED, "and the next");
+	is_int(ledger_find(&l, STR("id-2"), &e), LEDGER_PRESENT, "as many as needed");
+	is_int(ledger_find(&l, STR("open"), &e), LEDGER_PRESENT, "none that is open");
 	crash();
-	is_int(ledger_find(&l, STR("id-5000"), &e), LEDGER_GONE, "it is remembered");
+	is_int(ledger_find(&l, STR("id-5000"), &e), LEDGER_EVICTED, "it is remembered");
 	many(LEDGER_MAX + 3, END);
 	for (int i = END - LEDGER_GONE_MAX; i < END; i++) {
 		snprintf(id, sizeof(id), "id-%d", i);
-		known = known && ledger_find(&l, str_c(id), &e) != LEDGER_NEW;
+		known = known && ledger_find(&l, str_c(id), &e) != LEDGER_ABSENT;
 	}
 	ok(known, "of many more, all are known");
-	is_int(ledger_find(&l, STR("id-5000"), &e), LEDGER_NEW, "but the first");
+	is_int(ledger_find(&l, STR("id-5000"), &e), LEDGER_ABSENT, "but the first");
 	size = l.journal.size;
 	ok(size < 20 << 20, "the file is written anew: %llu bytes",
 		(unsigned long long)size);
@@ -229,7 +230,7 @@ static void test_forgetting(int in)
 	known = true;
 	for (int i = END - LEDGER_GONE_MAX; i < END; i++) {
 		snprintf(id, sizeof(id), "id-%d", i);
-		known = known && ledger_find(&l, str_c(id), &e) != LEDGER_NEW;
+		known = known && ledger_find(&l, str_c(id), &e) != LEDGER_ABSENT;
 	}
 	ok(known, "and all are known again");
 	snprintf(id, sizeof(id), "id-%d", END - 1);
@@ -245,7 +246,7 @@ static void put_state(struct buf *out, const char *id)
 	if (e) {
 		buf_fmt(out, ": %d %u %d %d %llu ", e->state, e->status, e->acked,
 			e->cancel, (unsigned long long)e->seq);
-		if (ledger_answer(&l, e, out) || ledger_request(&l, e, out))
+		if (ledger_read_answer(&l, e, out) || ledger_read_request(&l, e, out))
 			ok(false, "%s: is read", id);
 	}
 	buf_puts(out, "\n");
@@ -255,8 +256,8 @@ static void put_state(struct buf *out, const char *id)
 static void put_all(struct buf *out, int ids)
 {
 	buf_fmt(out, "%s %u, lease %llu, %zu entries, %zu open, %zu gone, %llu asked\n",
-		l.box, l.boot, (unsigned long long)l.lease, l.entries, l.open, l.gone_n,
-		(unsigned long long)l.asks);
+		l.box, l.boot, (unsigned long long)l.lease, l.entries, l.open,
+		l.evicted_n, (unsigned long long)l.request_bytes);
 	for (int i = 0; i < ids; i++) {
 		char id[32];
 
@@ -289,7 +290,8 @@ static void change(int *ids)
 	int which = *ids - 1 - (int)dice(60), r = 0;
 
 	snprintf(id, sizeof(id), "s-%d", which);
-	if (which < 0 || dice(3) == 0 || ledger_find(&l, str_c(id), &e) != LEDGER_HERE) {
+	if (which < 0 || dice(3) == 0 ||
+		ledger_find(&l, str_c(id), &e) != LEDGER_PRESENT) {
 		memset(request, 'q', sizeof(request));
 		snprintf(id, sizeof(id), "s-%d", (*ids)++);
 		r = ledger_queue(&l, str_c(id), asked, 1,
@@ -309,7 +311,7 @@ static void change(int *ids)
 		if (e->state < LEDGER_DONE)
 			r = ledger_end(&l, e, LEDGER_DONE, 200, STR("refused"));
 	if (dice(50) == 0)
-		r = r ? r : ledger_show_lease(&l, l.lease + 1);
+		r = r ? r : ledger_set_lease(&l, l.lease + 1);
 	if (r)
 		ok(false, "%s: %d", id, r);
 }
@@ -375,8 +377,8 @@ static void test_bytes(void)
 		is_int(ledger_end(&l, e, LEDGER_DONE, 200, str_make(big, sizeof(big))), 0,
 			"10 MiB");
 	}
-	is_int(ledger_find(&l, STR("1"), &e), LEDGER_GONE, "large answers make room");
-	is_int(ledger_find(&l, STR("2"), &e), LEDGER_HERE, "for later ones");
+	is_int(ledger_find(&l, STR("1"), &e), LEDGER_EVICTED, "large answers make room");
+	is_int(ledger_find(&l, STR("2"), &e), LEDGER_PRESENT, "for later ones");
 	is_int((long long)l.answers, 60 << 20, "up to a cap");
 }
 
@@ -415,12 +417,12 @@ static void test_full(void)
 	little = (struct rlimit){l.journal.size + 40, old.rlim_max};
 	setrlimit(RLIMIT_FSIZE, &little);
 	is_int(ledger_accept(&l, STR("b"), asked, &x), -EFBIG, "no room: not accepted");
-	is_int(ledger_find(&l, STR("b"), &x), LEDGER_NEW, "and not known");
+	is_int(ledger_find(&l, STR("b"), &x), LEDGER_ABSENT, "and not known");
 	little.rlim_cur += 20;
 	setrlimit(RLIMIT_FSIZE, &little);
 	size = l.journal.size;
 	is_int(ledger_begin(&l, STR("b"), asked, &x), -EFBIG, "room to accept alone");
-	is_int(ledger_find(&l, STR("b"), &x), LEDGER_NEW, "is not known either");
+	is_int(ledger_find(&l, STR("b"), &x), LEDGER_ABSENT, "is not known either");
 	is_int((long long)l.journal.size, (long long)size, "and leaves nothing");
 	is_int((long long)l.open, 1, "that counts");
 	little.rlim_cur -= 20;
@@ -476,11 +478,11 @@ static void test_queue(void)
 	for (int i = 0; i < 2; i++) {
 		e = there("q");
 		is_int(e->state, LEDGER_ACCEPTED, "it waits");
-		is_int(e->ask_how, 3, "how it was asked");
+		is_int(e->request_kind, 3, "how it was asked");
 		buf_reset(&out);
-		is_int(ledger_request(&l, e, &out), 0, "what was asked");
+		is_int(ledger_read_request(&l, e, &out), 0, "what was asked");
 		is_view(buf_view(&out), "{the request}", "as it was");
-		is_int((long long)l.asks, 13, "is counted");
+		is_int((long long)l.request_bytes, 13, "is counted");
 		if (i == 0)
 			restart();
 	}
@@ -490,16 +492,16 @@ static void test_queue(void)
 	is_int(e->state, LEDGER_STARTED, "and goes on after a crash");
 	ok(e->begun > 0, "since then");
 	is_int(ledger_end(&l, e, LEDGER_DONE, 200, STR("over")), 0, "it ends");
-	is_int((long long)l.asks, 0, "its request is not needed any more");
+	is_int((long long)l.request_bytes, 0, "its request is not needed any more");
 	crash();
-	is_int((long long)l.asks, 0, "nor later");
+	is_int((long long)l.request_bytes, 0, "nor later");
 	buf_free(&out);
 }
 
 /* Killed when a new file had the name, and init still kept the old one. */
 static void test_name(void)
 {
-	static const struct swap_attr attr = {0600, (uid_t)-1, (gid_t)-1};
+	static const struct atomic_file_attr attr = {0600, (uid_t)-1, (gid_t)-1};
 	char bytes[4096];
 	struct str all;
 	ssize_t n;
@@ -510,7 +512,7 @@ static void test_name(void)
 	old = fd_dup(l.journal.fd, 0);
 	n = pread(old, bytes, sizeof(bytes), 0);
 	all = str_make(bytes, n > 0 ? (size_t)n : 0);
-	is_int(swap_file(dir, "ledger", &attr, &all, 1, NULL), 0, "a new file");
+	is_int(atomic_file_write(dir, "ledger", &attr, &all, 1, NULL), 0, "a new file");
 	ledger_close(&l);
 	open_ledger(dir, old);
 	ok(there("before"), "has what counts");
@@ -519,7 +521,8 @@ static void test_name(void)
 	ok(there("before") && there("after"), "and is the one that is written to");
 	old = fd_dup(l.journal.fd, 0);
 	all = STR("none of ours");
-	is_int(swap_file(dir, "ledger", &attr, &all, 1, NULL), 0, "somebody's file");
+	is_int(atomic_file_write(dir, "ledger", &attr, &all, 1, NULL), 0,
+		"somebody's file");
 	ledger_close(&l);
 	open_ledger(dir, old);
 	ok(there("after"), "is not followed");

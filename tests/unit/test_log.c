@@ -23,7 +23,7 @@ int main(void)
 	ssize_t n;
 
 	ok(fd_pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) >= 0, "stderr is a pipe");
-	log_name("here");
+	log_set_name("here");
 	log_warn("a\nb%c", 0x1b);
 	take(ends[0], text, sizeof(text));
 	is_str(text, "here: warning: a?b?\n", "a line, without control bytes");
@@ -31,7 +31,7 @@ int main(void)
 	for (; lines < 20000; lines++)
 		log_info("%0100d", lines);
 	is_int(lines, 20000, "a reader that has stopped stops nobody");
-	if (fd_nonblocking(ends[0]))
+	if (fd_set_nonblocking(ends[0]))
 		return 1;
 	while ((n = take(ends[0], text, sizeof(text))) > 0)
 		all += (size_t)n;

@@ -107,7 +107,7 @@ static void test_engine(void)
 	struct login l = {.user = STR("u"), .secret = STR("\x3f\x3f\x3f>>>")};
 	struct buf out = BUF_INIT(1000);
 
-	login_engine_header(&l, STR("a.io"), &out);
+	login_write_engine_header(&l, STR("a.io"), &out);
 	is_view(buf_view(&out),
 		"eyJ1c2VybmFtZSI6InUiLCJwYXNzd29yZCI6Ij8_Pz4-"
 		"PiIsInNlcnZlcmFkZHJlc3MiOiJhLmlvIn0=",
@@ -115,7 +115,7 @@ static void test_engine(void)
 	buf_reset(&out);
 	l = (struct login){.identity = STR("i")};
 	/* {"identitytoken":"i","serveraddress":"https://index.docker.io/v1/"} */
-	login_engine_header(&l, STR("docker.io"), &out);
+	login_write_engine_header(&l, STR("docker.io"), &out);
 	is_view(buf_view(&out),
 		"eyJpZGVudGl0eXRva2VuIjoiaSIsInNlcnZlcmFkZHJlc3MiOiJodHRwczovL2luZGV4LmRv"
 		"Y2tlci5p"

@@ -237,21 +237,21 @@ static void test_interest(void)
 	ok(a.calls > 0 && a.events == EPOLLIN && !b.calls,
 		"input is reported to its owner");
 	a.calls = 0;
-	loop_want(loop, &a.io, 0);
+	loop_set_events(loop, &a.io, 0);
 	run_for(0);
 	is_int(a.calls, 0, "not when it is not wanted");
-	loop_want(loop, &a.io, EPOLLIN | EPOLLOUT);
-	loop_want(loop, &a.io, EPOLLIN | EPOLLOUT);
+	loop_set_events(loop, &a.io, EPOLLIN | EPOLLOUT);
+	loop_set_events(loop, &a.io, EPOLLIN | EPOLLOUT);
 	run_for(0);
 	ok(a.calls > 0 && a.events == (EPOLLIN | EPOLLOUT), "both are");
-	loop_want(loop, &b.io, 0);
+	loop_set_events(loop, &b.io, 0);
 	fd_close(&far_b);
 	run_for(0);
 	ok(b.events & EPOLLHUP, "a hang-up comes unasked");
 	a.calls = 0;
 	loop_remove(loop, &a.io);
 	loop_remove(loop, &a.io);
-	loop_want(loop, &a.io, EPOLLIN);
+	loop_set_events(loop, &a.io, EPOLLIN);
 	is_int(a.io.fd, -1, "removed");
 	run_for(0);
 	is_int(a.calls, 0, "nothing comes after a removal");
@@ -398,8 +398,8 @@ static void kill_both(struct io *io, uint32_t events)
 	note(io, events);
 	loop_remove(loop, &a.io);
 	loop_remove(loop, &b.io);
-	loop_free_later(loop, &a.later, on_free);
-	loop_free_later(loop, &b.later, on_free);
+	loop_defer_free(loop, &a.later, on_free);
+	loop_defer_free(loop, &b.later, on_free);
 	freed_early = freed_n;
 	loop_stop(loop);
 }
@@ -419,7 +419,7 @@ static void test_free_later(void)
 	is_int(a.calls + b.calls, 1, "the batch went on without the dead");
 	is_int(freed_early, 0, "they were there to its end");
 	is_int(freed_n, 2, "and freed then");
-	loop_free_later(loop, &extra.later, on_free);
+	loop_defer_free(loop, &extra.later, on_free);
 	is_int(freed_n, 3, "outside of a batch at once");
 	finish(far_a, far_b);
 }
@@ -427,7 +427,7 @@ static void test_free_later(void)
 static void free_in_timer(struct timer *t)
 {
 	(void)t;
-	loop_free_later(loop, &a.later, on_free);
+	loop_defer_free(loop, &a.later, on_free);
 	freed_early = freed_n;
 	loop_stop(loop);
 }
@@ -463,8 +463,10 @@ static void test_signals(void)
 	for (int round = 0; round < 2; round++) {
 		begin();
 		got_usr1 = got_usr2 = 0;
-		is_int(loop_signal(loop, SIGUSR1, on_signal, &got_usr1), 0, "one signal");
-		is_int(loop_signal(loop, SIGUSR2, on_signal, &got_usr2), 0, "another");
+		is_int(loop_handle_signal(loop, SIGUSR1, on_signal, &got_usr1), 0,
+			"one signal");
+		is_int(loop_handle_signal(loop, SIGUSR2, on_signal, &got_usr2), 0,
+			"another");
 		for (int i = 0; i < 100; i++)
 			raise(SIGUSR1);
 		is_int(got_usr1, 0, "nothing runs in signal context");
@@ -483,8 +485,8 @@ static void test_signal_flood(void)
 {
 	begin();
 	got_usr1 = got_usr2 = 0;
-	if (loop_signal(loop, SIGUSR1, on_signal, &got_usr1) ||
-		loop_signal(loop, SIGUSR2, on_signal, &got_usr2))
+	if (loop_handle_signal(loop, SIGUSR1, on_signal, &got_usr1) ||
+		loop_handle_signal(loop, SIGUSR2, on_signal, &got_usr2))
 		abort();
 	for (int i = 0; i < 70000; i++)
 		raise(SIGUSR1);
@@ -531,13 +533,13 @@ static void test_awake(void)
 	begin();
 	pairs(&far_a, &far_b);
 	watch(&a, EPOLLIN, note);
-	loop_stay_awake(loop, 3600u * 1000 * 1000);
+	loop_busy_poll(loop, 3600u * 1000 * 1000);
 	ok(naps() < 10, "awake, it does not sleep");
 	poke(far_a);
 	run_for(0);
 	ok(a.calls > 0, "and sees events");
-	loop_want(loop, &a.io, 0);
-	loop_stay_awake(loop, 1);
+	loop_set_events(loop, &a.io, 0);
+	loop_busy_poll(loop, 1);
 	ok(naps() >= 10, "then it sleeps again");
 	finish(far_a, far_b);
 }

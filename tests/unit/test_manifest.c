@@ -27,7 +27,7 @@ static void test_digest(void)
 	ok(!digest_is_valid(str_c(sha512)), "no digit");
 	sha512[9] = 'A';
 	ok(!digest_is_valid(str_c(sha512)), "an upper-case digit");
-	content_of(STR("abc"), &c);
+	content_from_bytes(STR("abc"), &c);
 	is_str(c.digest,
 		"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
 		"of bytes");

@@ -164,7 +164,7 @@ static void check_length(size_t n, bool fits)
 	char *room;
 
 	buf_puts(&in, BEGIN "p;i;0;;");
-	room = buf_room(&in, n);
+	room = buf_reserve(&in, n);
 	if (!ok(room, "memory for the test"))
 		return;
 	memset(room, 'd', n);
@@ -200,11 +200,11 @@ static void check_pending(void)
 		mark_init(&m, NONCE);
 		while ((step = mark_next(&m, &in, &data, &e)) != MARK_MORE)
 			shown += step == MARK_DATA ? data.n : 0;
-		pending = mark_pending(&m);
+		pending = mark_count_pending(&m);
 		is_int((long)pending, inside ? (long)(cut - from) : 0,
 			"cut at %zu: bytes of half a mark", cut);
 		mark_restart(&m);
-		is_int((long)mark_pending(&m), 0, "cut at %zu: none any more", cut);
+		is_int((long)mark_count_pending(&m), 0, "cut at %zu: none any more", cut);
 		in = str_skip(str_make(text, sizeof(text) - 1), cut - pending);
 		while ((step = mark_next(&m, &in, &data, &e)) != MARK_MORE) {
 			shown += step == MARK_DATA ? data.n : 0;

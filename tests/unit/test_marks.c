@@ -162,11 +162,11 @@ static void test_file(void)
 	assert(!names_init(&p.by_bid, 1, &arena));
 	names_put(&p.by_bid, one.bid, 0);
 	ok(!png_encode(&picture, &plain), "a picture");
-	is_int(marks_put(buf_view(&plain), &p, &marked), 0, "is marked");
+	is_int(marks_put_png(buf_view(&plain), &p, &marked), 0, "is marked");
 	png_free(&picture);
 	ok(!png_decode(&picture, buf_view(&marked)), "and can be read");
 	is_int(changed(), want, "it is the same as one that was drawn on");
-	is_int(marks_put(STR("no picture"), &p, &marked), ERR_SYNTAX, "no picture");
+	is_int(marks_put_png(STR("no picture"), &p, &marked), ERR_SYNTAX, "no picture");
 	buf_free(&plain);
 	buf_free(&marked);
 }

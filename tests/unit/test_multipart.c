@@ -189,11 +189,11 @@ static void test_limits(void)
 
 static void test_base(void)
 {
-	is_view(multipart_base(STR("a/b/c.txt")), "c.txt", "without folders");
-	is_view(multipart_base(STR("../../x")), "x", "nor ways up");
-	is_view(multipart_base(STR("/etc/passwd")), "passwd", "nor a root");
-	is_view(multipart_base(STR("a/")), "", "nothing is left of a folder");
-	is_view(multipart_base(STR("..")), "..", "two dots stay");
+	is_view(multipart_get_base(STR("a/b/c.txt")), "c.txt", "without folders");
+	is_view(multipart_get_base(STR("../../x")), "x", "nor ways up");
+	is_view(multipart_get_base(STR("/etc/passwd")), "passwd", "nor a root");
+	is_view(multipart_get_base(STR("a/")), "", "nothing is left of a folder");
+	is_view(multipart_get_base(STR("..")), "..", "two dots stay");
 }
 
 int main(void)

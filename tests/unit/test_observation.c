@@ -120,7 +120,7 @@ static void test_request(void)
 		int r;
 
 		buf_reset(&out);
-		r = observation_request(str_c(rows[i].in), &out);
+		r = observation_write_request(str_c(rows[i].in), &out);
 		is_int(r == 0, rows[i].want != NULL, "request %s", rows[i].in);
 		is_view(buf_view(&out), rows[i].want ? rows[i].want : "", "in its form");
 	}

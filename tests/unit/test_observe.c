@@ -20,7 +20,7 @@ enum { START_MS = 60000, STEP_MS = 60000 };
 extern char **environ;
 static struct launch launch;
 static struct browser browser;
-static struct sight seen;
+static struct page_observation seen;
 static char folder[4096]; /* of the recorded pages */
 static char own[] = "/tmp/od-observe-XXXXXX";
 
@@ -58,16 +58,16 @@ static bool start(void)
 
 static bool go(const char *url)
 {
-	struct tab_moved moved = {.how = MOVED_NOT};
+	struct tab_navigation moved = {.result = NAV_NO_ENTRY};
 	struct arena a;
 	int r;
 
 	arena_init(&a, 1 << 20);
-	r = tab_navigate(browser_active(&browser), str_c(url), in_time(), &a, &moved);
+	r = tab_navigate(browser_active_tab(&browser), str_c(url), in_time(), &a, &moved);
 	arena_reset(&a);
 	if (!r)
 		r = browser_settle(&browser, in_time());
-	return ok(!r && moved.how == MOVED, "%.60s is shown", url);
+	return ok(!r && moved.result == NAV_LOADED, "%.60s is shown", url);
 }
 
 static bool go_file(const char *dir, const char *name)
@@ -78,9 +78,9 @@ static bool go_file(const char *dir, const char *name)
 	return go(url);
 }
 
-static bool look(const struct observe_want *want)
+static bool look(const struct observe_options *want)
 {
-	int r = observe(&browser, want, in_time(), &seen);
+	int r = observe_page(&browser, want, in_time(), &seen);
 
 	return ok(!r, "is seen (%s)", r ? err_text(r) : browser.cdp.refusal);
 }
@@ -107,7 +107,7 @@ static void read_file(const char *name, struct buf *out)
 	if (!ok(f != NULL, "%s", name))
 		return;
 	while (!feof(f)) {
-		char *room = buf_room(out, 65536);
+		char *room = buf_reserve(out, 65536);
 
 		if (!room)
 			break;
@@ -220,7 +220,7 @@ out:
 
 static void test_recorded(const char *page)
 {
-	struct observe_want want = {.objects = true, .marks = true};
+	struct observe_options want = {.objects = true, .marks = true};
 	char file[100];
 
 	snprintf(file, sizeof(file), "%s.html", page);
@@ -238,7 +238,7 @@ static void test_recorded(const char *page)
 	snprintf(file, sizeof(file), "chrome156-%s.visible.axtree.txt", page);
 	if (look(&want))
 		is_text(&seen.text, file, file);
-	want = (struct observe_want){.visit = true};
+	want = (struct observe_options){.visit = true};
 	snprintf(file, sizeof(file), "chrome156-%s.text.txt", page);
 	if (look(&want))
 		is_prose(&seen.text, file);
@@ -261,7 +261,7 @@ static bool show(const char *html)
 	fputs("<!DOCTYPE html><meta charset=utf-8>", f);
 	fputs(html, f);
 	fclose(f);
-	return go_file(own, "page.html") && look(&(struct observe_want){0});
+	return go_file(own, "page.html") && look(&(struct observe_options){0});
 }
 
 static void has(const char *text, const char *name)
@@ -275,13 +275,14 @@ static void has(const char *text, const char *name)
 /* What a script of the page gives, which is a string. */
 static void gives(const char *function, const char *want, const char *name)
 {
-	struct tab *t = browser_active(&browser);
+	struct tab *t = browser_active_tab(&browser);
 	struct json_val value;
 	struct str s = {0};
 	struct arena a;
 
 	arena_init(&a, 1 << 20);
-	if (ok(!tab_eval(t, tab_main(t), function, STR(""), in_time(), &a, &value) &&
+	if (ok(!tab_eval(
+		       t, tab_main_frame(t), function, STR(""), in_time(), &a, &value) &&
 			    !json_str(value, &a, &s),
 		    "a script runs"))
 		is_view(s, want, "%s", name);
@@ -305,7 +306,7 @@ static void test_marks(void)
 	gives("() => { const p = document.querySelectorAll('p')[1];"
 	      " p.after(p.cloneNode(true)); return '' + p.getAttribute('bid') }",
 		"10", "an element is copied");
-	look(&(struct observe_want){0});
+	look(&(struct observe_options){0});
 	has("[10] paragraph", "it keeps its bid");
 	has("[11] paragraph", "the copy has one of its own");
 	gives("() => Object.keys(window).filter(k => k.startsWith('browsergym')).join()",
@@ -368,20 +369,20 @@ static void test_unwilling(void)
 /* The last of all: it is not for others to see. */
 static void test_busy(void)
 {
-	static const struct observe_want want;
+	static const struct observe_options want;
 	struct str said = STR("{\"expression\":\"setTimeout(() => { for (;;); })\"}");
-	struct tab *t = browser_active(&browser);
+	struct tab *t = browser_active_tab(&browser);
 	int r;
 
 	if (!go("about:blank"))
 		return;
 	ok(!tab_call(t, "Runtime.evaluate", said, in_time(), NULL, NULL),
 		"a page is busy");
-	r = observe(&browser, &want, clock_ms() + 300, &seen);
+	r = observe_page(&browser, &want, clock_ms() + 300, &seen);
 	is_int(r, -ETIMEDOUT, "it is not waited for longer than asked");
 	ok(!seen.text.n && !seen.picture.n, "and nothing is seen");
 	kill(launch.pid, SIGKILL);
-	r = observe(&browser, &want, in_time(), &seen);
+	r = observe_page(&browser, &want, in_time(), &seen);
 	is_int(r, ERR_CLOSED, "nor when the browser is gone");
 }
 
@@ -399,7 +400,7 @@ int main(void)
 	static const char *const pages[] = {"page1", "form", "misc"};
 
 	signal(SIGPIPE, SIG_IGN);
-	sight_init(&seen);
+	page_observation_init(&seen);
 	if (!mkdtemp(own) || !start())
 		goto out;
 	if (find_folder())
@@ -414,7 +415,7 @@ int main(void)
 	test_unwilling();
 	test_busy();
 out:
-	sight_free(&seen);
+	page_observation_free(&seen);
 	browser_free(&browser);
 	launch_end(&launch);
 	remove_own();

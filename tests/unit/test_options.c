@@ -33,8 +33,8 @@ static void test_good(void)
 	is_str(o.name, "nn", "a value in the next word");
 	is_int(o.port, 80, "a number");
 	ok(o.remove && !o.json, "what stands behind -- is not ours");
-	is_int(o.word_n, 3, "all of it");
-	is_str(o.words[1], "-l", "as it is");
+	is_int(o.argc, 3, "all of it");
+	is_str(o.argv[1], "-l", "as it is");
 	is_int(read_line("run i --user-id 0"), 0, "zero");
 	ok(o.has_user_id && o.user_id == 0, "is not absent");
 	is_int(read_line("rm -f box"), 0, "-f of rm");
@@ -143,9 +143,9 @@ static void test_words(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		is_int(read_line(rows[i].line), 0, "%s", rows[i].line);
-		is_int(o.word_n, rows[i].n, "the number of its words");
-		is_str(o.words[0], rows[i].first, "the first of them");
-		is_str(o.words[o.word_n - 1], rows[i].last, "the last of them");
+		is_int(o.argc, rows[i].n, "the number of its words");
+		is_str(o.argv[0], rows[i].first, "the first of them");
+		is_str(o.argv[o.argc - 1], rows[i].last, "the last of them");
 	}
 }
 

@@ -24,7 +24,7 @@ static void fresh(uint32_t blocks)
 {
 	outputs_close(&o);
 	fd_close(&file);
-	file = fd_memory("output", 0);
+	file = fd_create_memory("output", 0);
 	if (outputs_open(&o, fd_dup(file, 0), blocks, known) != 0)
 		exit(1);
 }

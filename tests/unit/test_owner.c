@@ -49,13 +49,13 @@ static void test_life(char text[ROOM])
 	if (pid < 0)
 		return;
 	ok(strlen(text) > 20, "a process has a text: %s", text);
-	is_int(owner_look(str_c(text)), OWNER_LIVES, "a running process lives");
+	is_int(owner_find_state(str_c(text)), OWNER_ALIVE, "a running process lives");
 	close(hold[1]);
 	is_int(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0, "it has ended");
-	is_int(owner_look(str_c(text)), OWNER_GONE,
+	is_int(owner_find_state(str_c(text)), OWNER_ENDED,
 		"one whose parent does not wait is gone");
 	is_int(waitpid(pid, NULL, 0), pid, "its parent has waited");
-	is_int(owner_look(str_c(text)), OWNER_GONE, "it is gone");
+	is_int(owner_find_state(str_c(text)), OWNER_ENDED, "it is gone");
 }
 
 /* The text with another value for the field at. */
@@ -71,7 +71,7 @@ static enum owner_state look_with(const char *text, unsigned at, const char *val
 		buf_puts(&b, i ? "." : "");
 		buf_str(&b, i == at ? str_c(value) : field);
 	}
-	state = owner_look(buf_view(&b));
+	state = owner_find_state(buf_view(&b));
 	buf_free(&b);
 	return state;
 }
@@ -82,37 +82,40 @@ static void test_others(const char *text)
 	enum { MACHINE, BOOT, SPACE, PID, START, TIME };
 	char old[ROOM];
 
-	is_int(look_with(text, 9, ""), OWNER_GONE, "a process that is gone");
-	is_int(look_with(text, SPACE, "7"), OWNER_LIVES,
+	is_int(look_with(text, 9, ""), OWNER_ENDED, "a process that is gone");
+	is_int(look_with(text, SPACE, "7"), OWNER_ALIVE,
 		"one of another namespace may live");
-	is_int(look_with(text, BOOT, "0123456789abcdef"), OWNER_LIVES,
+	is_int(look_with(text, BOOT, "0123456789abcdef"), OWNER_ALIVE,
 		"one before a boot, a moment ago, may be that of a copy of this machine");
-	is_int(look_with(text, PID, "0"), OWNER_LIVES, "a pid that is none");
-	is_int(look_with(text, PID, "99999999999"), OWNER_LIVES, "nor is this");
-	is_int(look_with(text, START, "x"), OWNER_LIVES, "a start that is no number");
-	is_int(owner_look(STR("")), OWNER_LIVES, "no text");
-	is_int(owner_look(STR("a.b.1.2.3")), OWNER_LIVES, "half a text");
-	is_int(look_with(owner_text(), START, "2"), OWNER_GONE,
+	is_int(look_with(text, PID, "0"), OWNER_ALIVE, "a pid that is none");
+	is_int(look_with(text, PID, "99999999999"), OWNER_ALIVE, "nor is this");
+	is_int(look_with(text, START, "x"), OWNER_ALIVE, "a start that is no number");
+	is_int(owner_find_state(STR("")), OWNER_ALIVE, "no text");
+	is_int(owner_find_state(STR("a.b.1.2.3")), OWNER_ALIVE, "half a text");
+	is_int(look_with(owner_text(), START, "2"), OWNER_ENDED,
 		"a process that has this pid, but started at another time");
 	snprintf(old, sizeof(old), "%.33s.1.2.3.1000", text);
 	old[17] = old[17] == '0' ? '1' : '0';
-	is_int(owner_look(str_c(old)), old[0] == '-' ? OWNER_LIVES : OWNER_BEFORE,
+	is_int(owner_find_state(str_c(old)), old[0] == '-' ? OWNER_ALIVE : OWNER_REBOOTED,
 		"one before a boot, long ago");
 	old[0] = old[0] == '0' ? '1' : '0';
-	is_int(owner_look(str_c(old)), OWNER_LIVES, "one of another machine may live");
+	is_int(owner_find_state(str_c(old)), OWNER_ALIVE,
+		"one of another machine may live");
 }
 
 static void test_places(void)
 {
-	is_view(owner_of_label(STR("box a.b"), STR("box")), "a.b", "a label of its own");
-	is_view(owner_of_label(STR("box a.b"), STR("box2")), "", "an inherited label");
-	is_view(owner_of_label(STR(""), STR("box")), "", "no label");
+	is_view(owner_from_label(STR("box a.b"), STR("box")), "a.b",
+		"a label of its own");
+	is_view(owner_from_label(STR("box a.b"), STR("box2")), "", "an inherited label");
+	is_view(owner_from_label(STR(""), STR("box")), "", "no label");
 	ok(owner_is_label(STR("box " OWNER_UNKNOWN)), "an owner that the kernel hides");
-	is_int(owner_look(STR(OWNER_UNKNOWN)), OWNER_LIVES, "such an owner may live");
+	is_int(owner_find_state(STR(OWNER_UNKNOWN)), OWNER_ALIVE,
+		"such an owner may live");
 	ok(!owner_is_label(STR("a/b " OWNER_UNKNOWN)),
 		"a label needs the name of a thing");
-	is_view(owner_of_name(STR("od-runtime-12.a.b")), "a.b", "in a name");
-	is_view(owner_of_name(STR("od-runtime-12")), "", "a name without an owner");
+	is_view(owner_from_name(STR("od-runtime-12.a.b")), "a.b", "in a name");
+	is_view(owner_from_name(STR("od-runtime-12")), "", "a name without an owner");
 }
 
 int main(void)

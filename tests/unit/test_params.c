@@ -39,10 +39,10 @@ static int take(const char *from, bool json, const struct param *t, size_t n,
 	arena_init(&arena, HTTP_ARENA_MAX);
 	*p = (struct params){.arena = &arena, .cwd = STR("/w")};
 	if (json)
-		r = params_body(p, str_make(copy, len));
+		r = params_parse_body(p, str_make(copy, len));
 	else
 		p->query = str_make(copy, len);
-	return r ? r : params_take(p, t, n, v);
+	return r ? r : params_read(p, t, n, v);
 }
 
 static const struct {
@@ -113,12 +113,12 @@ static void test_bad(void)
 		if (bad[i].query) {
 			is_int(take(bad[i].query, false, table, ARRAY_LEN(table), &v, &p),
 				422, "%s", bad[i].query);
-			is_str(p.wrong, bad[i].wrong, "in words");
+			is_str(p.error, bad[i].wrong, "in words");
 		}
 		if (bad[i].json) {
 			is_int(take(bad[i].json, true, table, ARRAY_LEN(table), &v, &p),
 				422, "%s", bad[i].json);
-			is_str(p.wrong, bad[i].wrong, "in words");
+			is_str(p.error, bad[i].wrong, "in words");
 		}
 	}
 }
@@ -133,13 +133,13 @@ static void test_required(void)
 	struct params p;
 
 	is_int(take("", false, &text, 1, &v, &p), 422, "a text that is required");
-	is_str(p.wrong, "text: it is required", "in words");
+	is_str(p.error, "text: it is required", "in words");
 	is_int(take("text=", false, &text, 1, &v, &p), 0, "an empty one is there");
 	is_int(take("{\"text\":null}", true, &text, 1, &v, &p), 422, "null is not");
 	is_int(take("path=", false, &path, 1, &v, &p), 422, "an empty path is not");
-	is_str(p.wrong, "path: it is required", "in words");
+	is_str(p.error, "path: it is required", "in words");
 	is_int(take("n=1", false, &least, 1, &v, &p), 422, "a number that is too small");
-	is_str(p.wrong, "n: it must be a number from 2 to 3", "in words");
+	is_str(p.error, "n: it must be a number from 2 to 3", "in words");
 	is_int(take("n=2", false, &least, 1, &v, &p), 0, "the least");
 }
 
@@ -163,7 +163,7 @@ static void test_body(void)
 		is_int(take(rows[i].body, true, table, 0, &v, &p), rows[i].status,
 			"body %zu", i);
 		if (rows[i].wrong)
-			is_str(p.wrong, rows[i].wrong, "in words");
+			is_str(p.error, rows[i].wrong, "in words");
 	}
 	memset(deep, '[', sizeof(deep));
 	deep[sizeof(deep) - 1] = '\0';
@@ -177,8 +177,8 @@ static void test_memory(void)
 	struct values v;
 
 	arena_init(&none, 1);
-	is_int(params_take(&p, table, 1, &v), 503, "no memory for a text");
-	is_int(params_body(&p, STR("{}")), 503, "nor for a body");
+	is_int(params_read(&p, table, 1, &v), 503, "no memory for a text");
+	is_int(params_parse_body(&p, STR("{}")), 503, "nor for a body");
 	arena_reset(&none);
 }
 

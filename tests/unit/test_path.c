@@ -97,18 +97,18 @@ static void check_names(void)
 
 static void check_mime(void)
 {
-	is_str(mime_of_ext(STR("png")), "image/png", "png");
-	is_str(mime_of_ext(STR("JPG")), "image/jpeg", "case does not matter");
-	is_str(mime_of_ext(STR("jpeg")), "image/jpeg", "jpeg");
-	is_str(mime_of_ext(STR("bmp")), "image/bmp", "bmp");
-	is_str(mime_of_ext(STR("gif")), "image/gif", "gif");
-	is_str(mime_of_ext(STR("pdf")), "application/pdf", "pdf");
-	is_str(mime_of_ext(STR("mp4")), "video/mp4", "mp4");
-	is_str(mime_of_ext(STR("webm")), "video/webm", "webm");
-	is_str(mime_of_ext(STR("ogg")), "audio/ogg", "ogg");
-	ok(!mime_of_ext(STR("txt")), "text has none");
-	ok(!mime_of_ext(STR("")), "no extension has none");
-	ok(!mime_of_ext(STR("pn")), "a part of a name has none");
+	is_str(mime_find_type(STR("png")), "image/png", "png");
+	is_str(mime_find_type(STR("JPG")), "image/jpeg", "case does not matter");
+	is_str(mime_find_type(STR("jpeg")), "image/jpeg", "jpeg");
+	is_str(mime_find_type(STR("bmp")), "image/bmp", "bmp");
+	is_str(mime_find_type(STR("gif")), "image/gif", "gif");
+	is_str(mime_find_type(STR("pdf")), "application/pdf", "pdf");
+	is_str(mime_find_type(STR("mp4")), "video/mp4", "mp4");
+	is_str(mime_find_type(STR("webm")), "video/webm", "webm");
+	is_str(mime_find_type(STR("ogg")), "audio/ogg", "ogg");
+	ok(!mime_find_type(STR("txt")), "text has none");
+	ok(!mime_find_type(STR("")), "no extension has none");
+	ok(!mime_find_type(STR("pn")), "a part of a name has none");
 }
 
 /* What open_dir finds for a path below the folder top. */

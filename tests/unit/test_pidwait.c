@@ -98,7 +98,7 @@ int main(void)
 {
 	check("this kernel");
 	if (forbid_pidfd()) {
-		is_int(fd_process(getpid()), -ENOSYS, "a kernel without pidfd_open");
+		is_int(fd_open_pidfd(getpid()), -ENOSYS, "a kernel without pidfd_open");
 		check("without pidfd_open");
 	} else {
 		skip("without pidfd_open", "this kernel has no seccomp filters");

@@ -47,7 +47,7 @@ static void test_frames(void)
 		is_int(r, frames[i].r, "%s", frames[i].text);
 		if (r == 0)
 			ok(f.op == frames[i].op && f.id == frames[i].id &&
-					str_eq(f.words, str_c(frames[i].words)),
+					str_eq(f.text, str_c(frames[i].words)),
 				"...what it says");
 		else
 			ok(why && (!frames[i].words || !strcmp(why, frames[i].words)),
@@ -101,7 +101,7 @@ static void test_observations(void)
 		const char *why = "";
 
 		buf_reset(&out);
-		is_int(plugin_observation(root, "kind", &arena, &out, &why),
+		is_int(plugin_frame_put_observation(root, "kind", &arena, &out, &why),
 			observations[i].r, "%s", observations[i].reply);
 		ok(str_eq(observations[i].r ? str_c(why) : buf_view(&out),
 			   str_c(observations[i].out)),
@@ -244,7 +244,8 @@ static void test_own(void)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct str observation = STR("");
 		uint64_t id = 0;
-		bool is = plugin_own_reply(str_c(rows[i].line), &id, &observation);
+		bool is =
+			plugin_frame_match_reply(str_c(rows[i].line), &id, &observation);
 
 		is_int(is, rows[i].observation != NULL, "%s", rows[i].line);
 		if (!is || !rows[i].observation)

@@ -176,13 +176,13 @@ static void test_names(void)
 	char name[PLUGIN_NAME_MAX + 2];
 
 	memset(name, 'a', sizeof(name));
-	ok(plugin_name_ok(STR("a-b_c.9")), "a name");
-	ok(!plugin_name_ok(STR("")) && !plugin_name_ok(STR("A")) &&
-			!plugin_name_ok(STR(".")) && !plugin_name_ok(STR("-a")) &&
-			!plugin_name_ok(STR("a/b")) && !plugin_name_ok(STR("a\0b")),
+	ok(manifest_is_name(STR("a-b_c.9")), "a name");
+	ok(!manifest_is_name(STR("")) && !manifest_is_name(STR("A")) &&
+			!manifest_is_name(STR(".")) && !manifest_is_name(STR("-a")) &&
+			!manifest_is_name(STR("a/b")) && !manifest_is_name(STR("a\0b")),
 		"and none");
-	ok(plugin_name_ok(str_make(name, PLUGIN_NAME_MAX)), "the longest");
-	ok(!plugin_name_ok(str_make(name, PLUGIN_NAME_MAX + 1)), "a longer one");
+	ok(manifest_is_name(str_make(name, PLUGIN_NAME_MAX)), "the longest");
+	ok(!manifest_is_name(str_make(name, PLUGIN_NAME_MAX + 1)), "a longer one");
 }
 
 int main(void)

@@ -91,7 +91,7 @@ static void make_rows(size_t depth, size_t rows, int first)
 		}
 	}
 	buf_reset(&packed);
-	room = buf_room(&packed, n);
+	room = buf_reserve(&packed, n);
 	assert(room && compress((Bytef *)room, &n, raw, at) == Z_OK);
 	buf_commit(&packed, n);
 }

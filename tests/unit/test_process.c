@@ -7,7 +7,7 @@ static void check_exits(void)
 	struct process *p = shell("echo out; echo err >&2; exit 3");
 
 	wait_for(p, is_over);
-	is_int(WEXITSTATUS(process_exit_of(p)->status), 3, "an exit code");
+	is_int(WEXITSTATUS(process_get_exit(p)->status), 3, "an exit code");
 	is_view(output_of(p, 0), "out\n", "stdout");
 	is_view(output_of(p, 1), "err\n", "stderr");
 	process_info(p, &i);
@@ -21,7 +21,7 @@ static void check_exits(void)
 
 	p = shell("kill -TERM $$");
 	wait_for(p, is_over);
-	is_int(WTERMSIG(process_exit_of(p)->status), SIGTERM, "a signal");
+	is_int(WTERMSIG(process_get_exit(p)->status), SIGTERM, "a signal");
 	remove_it(p);
 
 	spec.tag = "a tag";
@@ -32,7 +32,7 @@ static void check_exits(void)
 	wait_for(p, is_over);
 	is_int((long long)p->record->out[0].at_exit, 0, "nothing was written");
 	remove_it(p);
-	is_int((long long)all->kept, 0, "nothing is kept any more");
+	is_int((long long)all->output_bytes, 0, "nothing is kept any more");
 }
 
 static void check_failure(
@@ -112,7 +112,7 @@ static void check_signals(void)
 	is_int(tree_signal(t.root, 0), 1, "a root and a child");
 	is_int(process_signal(p, SIGTERM, PROCESS_TREE), 0, "a signal to the tree");
 	wait_for(p, is_over);
-	is_int(WTERMSIG(process_exit_of(p)->status), SIGTERM, "ends the root");
+	is_int(WTERMSIG(process_get_exit(p)->status), SIGTERM, "ends the root");
 	is_int(process_signal(p, SIGTERM, PROCESS_TREE), -ESRCH, "then there is none");
 	is_int(process_signal(p, SIGTERM, PROCESS_ALONE), -ESRCH, "of any kind");
 	remove_it(p);
@@ -122,7 +122,7 @@ static void check_signals(void)
 	wait_for(p, has_output);
 	process_kill(p);
 	wait_for(p, is_over);
-	is_int(WTERMSIG(process_exit_of(p)->status), SIGKILL, "a tree is killed");
+	is_int(WTERMSIG(process_get_exit(p)->status), SIGKILL, "a tree is killed");
 	ok(!p->record->out[0].open, "all that had its pipes are gone");
 	remove_it(p);
 }
@@ -135,14 +135,14 @@ static void check_timeout(void)
 	spec.timeout_ms = 50;
 	p = begin_shell("trap '' TERM; setsid sleep 1000 & sleep 1000", &spec);
 	wait_for(p, is_over);
-	ok(process_exit_of(p)->timed_out, "the timeout has ended it");
-	is_int(WTERMSIG(process_exit_of(p)->status), SIGKILL, "by SIGKILL");
-	ok(process_exit_of(p)->at - p->record->started_at >= 0.049, "in its time");
+	ok(process_get_exit(p)->timed_out, "the timeout has ended it");
+	is_int(WTERMSIG(process_get_exit(p)->status), SIGKILL, "by SIGKILL");
+	ok(process_get_exit(p)->at - p->record->started_at >= 0.049, "in its time");
 	remove_it(p);
 	spec.timeout_ms = LONG_MS;
 	p = begin_shell("exit 0", &spec);
 	wait_for(p, is_over);
-	ok(!process_exit_of(p)->timed_out, "an end before is none");
+	ok(!process_get_exit(p)->timed_out, "an end before is none");
 	ok(!p->timeout.slot, "and nothing waits for it");
 	remove_it(p);
 }
@@ -256,7 +256,7 @@ static void check_discard(void)
 	process_output(p, 0, &o);
 	is_int((long long)o.end, 588895, "all of it has come");
 	is_int((long long)(o.end - o.start), PROCESS_OUTPUT_MIN, "its end is kept");
-	is_int((long long)all->kept, PROCESS_OUTPUT_MIN, "and counted");
+	is_int((long long)all->output_bytes, PROCESS_OUTPUT_MIN, "and counted");
 	remove_it(p);
 }
 
@@ -334,14 +334,14 @@ static void check_owners(void)
 	ok(!p->killing.active && !has_exited(p), "one owner is left");
 	process_disown(p);
 	wait_for(p, has_exited);
-	is_int(WTERMSIG(process_exit_of(p)->status), SIGKILL, "the last one ends it");
+	is_int(WTERMSIG(process_get_exit(p)->status), SIGKILL, "the last one ends it");
 	remove_it(p);
 	spec.kill_on_disconnect = false;
 	p = begin_shell("exit 0", &spec);
 	process_own(p);
 	process_disown(p);
 	wait_for(p, is_over);
-	is_int(process_exit_of(p)->status, 0, "others go on");
+	is_int(process_get_exit(p)->status, 0, "others go on");
 	remove_it(p);
 }
 
@@ -359,20 +359,20 @@ static void check_keys(void)
 	is_int(process_key_find(all, STR("a"), spec.request, &found), PROCESS_KEY_KNOWN,
 		"a known one");
 	ok(found == p, "is that of its process");
-	is_int(process_key_find(all, STR("a"), other, &found), PROCESS_KEY_OTHER,
+	is_int(process_key_find(all, STR("a"), other, &found), PROCESS_KEY_MISMATCH,
 		"with another request");
 	is_int(process_key_find(all, STR("b"), spec.request, &found), PROCESS_KEY_NEW,
 		"another key is new");
 	wait_for(p, is_over);
 	remove_it(p);
-	is_int(process_key_find(all, STR("a"), spec.request, &found), PROCESS_KEY_GONE,
+	is_int(process_key_find(all, STR("a"), spec.request, &found), PROCESS_KEY_REMOVED,
 		"that of a removed process");
 	for (int i = 0; i < PROCESS_KEYS - 1; i++) {
 		snprintf(key, sizeof(key), "key %d", i);
 		spec.key = str_c(key);
 		process_key_set(all, &spec, 1 << 20);
 	}
-	is_int(process_key_find(all, STR("a"), spec.request, &found), PROCESS_KEY_GONE,
+	is_int(process_key_find(all, STR("a"), spec.request, &found), PROCESS_KEY_REMOVED,
 		"a thousand are remembered");
 	spec.key = STR("one more");
 	process_key_set(all, &spec, 1 << 20);

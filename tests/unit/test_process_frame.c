@@ -118,7 +118,7 @@ static void test_encoder(void)
 	struct buf out = BUF_INIT(64), small = BUF_INIT(4);
 	size_t at;
 
-	process_frame_head(head, PROCESS_FRAME_STDERR, 0x0a0b0c);
+	process_frame_write_head(head, PROCESS_FRAME_STDERR, 0x0a0b0c);
 	is_mem((char *)head, sizeof(head), "\2\0\0\0\0\x0a\x0b\x0c", sizeof(head),
 		"the head, byte by byte");
 	buf_puts(&out, "before");
@@ -144,9 +144,9 @@ static void test_skip(void)
 	struct str in = str_make(bytes, 8);
 
 	process_frames_init(&r, true, CONTROL_MAX);
-	is_int((int)process_frames_ahead(&r), 0, "no data is ahead of a head");
+	is_int((int)process_frames_count_data(&r), 0, "no data is ahead of a head");
 	is_int(process_frames_next(&r, &in, &f), 1, "a head alone is no frame");
-	is_int((int)process_frames_ahead(&r), 5, "its payload is ahead");
+	is_int((int)process_frames_count_data(&r), 5, "its payload is ahead");
 	process_frames_skip(&r, 3);
 	in = str_make(bytes + 8, sizeof(bytes) - 9);
 	is_int(process_frames_next(&r, &in, &f), 0, "the rest is read");
@@ -154,11 +154,12 @@ static void test_skip(void)
 	is_int(process_frames_next(&r, &in, &f), 0, "the next frame follows");
 	ok(f.type == PROCESS_FRAME_CONTROL, "with its type");
 	is_view(f.bytes, "{}", "and its payload");
-	is_int((int)process_frames_ahead(&r), 0, "no data is ahead of a control");
+	is_int((int)process_frames_count_data(&r), 0, "no data is ahead of a control");
 	in = str_make(bytes, 8);
 	is_int(process_frames_next(&r, &in, &f), 1, "another head");
 	process_frames_skip(&r, 5);
-	is_int((int)process_frames_ahead(&r), 0, "a frame that was skipped is complete");
+	is_int((int)process_frames_count_data(&r), 0,
+		"a frame that was skipped is complete");
 	in = str_make(bytes + 10, sizeof(bytes) - 11);
 	is_int(process_frames_next(&r, &in, &f), 0, "and the next one is read");
 	process_frames_free(&r);

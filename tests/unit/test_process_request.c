@@ -93,7 +93,7 @@ static void test_refused(void)
 	const struct process_request q = {.argv = argv, .argv_n = 1};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		is_int(process_refused(&q, str_c(rows[i].answer)), rows[i].want,
+		is_int(process_fail_start(&q, str_c(rows[i].answer)), rows[i].want,
 			"refusal %s", rows[i].answer);
 }
 

@@ -9,7 +9,7 @@ static void keep(struct processes *to, const char *name, int fd, pid_t pid, int 
 		return;
 	r.status = status ? *status : 0;
 	snprintf(r.name, sizeof(r.name), "%s", name);
-	if (!processes_keep(to, &r, fd_dup(fd, 3)))
+	if (!processes_restore_fd(to, &r, fd_dup(fd, 3)))
 		ok(false, "%s is kept", name);
 }
 
@@ -42,7 +42,7 @@ static struct process *restart(struct process *p, int *status)
 	processes_restore(all);
 	p = process_find(all, id);
 	if (p && !has_exited(p))
-		children_watch(&p->child, pid, process_child_ended);
+		children_watch(&p->child, pid, process_on_child_exit);
 	return p;
 }
 
@@ -64,10 +64,10 @@ static void check_restore(void)
 	process_stdin_end(p);
 	wait_for(p, is_over);
 	is_view(output_of(p, 0), "one\ntwothree", "each byte once");
-	is_int(WEXITSTATUS(process_exit_of(p)->status), 4, "its exit is noticed");
+	is_int(WEXITSTATUS(process_get_exit(p)->status), 4, "its exit is noticed");
 	p = restart(p, NULL);
 	ok(p && has_exited(p), "one that has ended is known");
-	is_int(WEXITSTATUS(process_exit_of(p)->status), 4, "with its exit code");
+	is_int(WEXITSTATUS(process_get_exit(p)->status), 4, "with its exit code");
 	is_view(output_of(p, 0), "one\ntwothree", "and its output");
 	process_output(p, 0, &o);
 	ok(!o.open && o.at_exit == 12, "which is complete");
@@ -79,7 +79,7 @@ static void check_restore(void)
 	kill(p->record->pid, SIGKILL);
 	p = restart(p, &status);
 	ok(p && has_exited(p), "one that ended meanwhile");
-	is_int(WEXITSTATUS(process_exit_of(p)->status), 5, "with what init says");
+	is_int(WEXITSTATUS(process_get_exit(p)->status), 5, "with what init says");
 	is_view(output_of(p, 0), "last\n", "and what it had written");
 	remove_it(p);
 }
@@ -106,7 +106,7 @@ static void check_restore_states(void)
 	kill(p->record->pid, SIGSTOP);
 	p = restart(p, NULL);
 	wait_for(p, has_exited);
-	is_int(WTERMSIG(process_exit_of(p)->status), SIGKILL, "a kill goes on");
+	is_int(WTERMSIG(process_get_exit(p)->status), SIGKILL, "a kill goes on");
 	remove_it(p);
 
 	p = shell("sleep 1000");
@@ -162,7 +162,7 @@ static void check_foreign_names(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		snprintf(r.name, sizeof(r.name), "%s", names[i]);
-		ok(!processes_keep(all, &r, -1), "%s is no process", names[i]);
+		ok(!processes_restore_fd(all, &r, -1), "%s is no process", names[i]);
 	}
 	processes_restore(all);
 	turn();

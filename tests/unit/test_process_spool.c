@@ -139,7 +139,7 @@ static void check_trim(void)
 	process_spool_trim(&spool, 100);
 	is_int((long long)meta.start, 65535, "what is gone stays gone");
 	process_spool_trim(&spool, (1 << 20) - 10);
-	is_int((long long)process_spool_kept(&spool), 10, "ten bytes are kept");
+	is_int((long long)process_spool_size(&spool), 10, "ten bytes are kept");
 	ok(held() <= 65536 * 2, "the others are given back: %llu are held",
 		(unsigned long long)held());
 	is_int(process_spool_read(&spool, 5, 4, &out, &part), 0, "read over a gap");
@@ -160,9 +160,9 @@ static void check_move(void)
 	put(300000);
 	spool.no_holes = true;
 	meta.start = 290000;
-	ok(process_spool_wastes(&spool), "much is held for nothing");
-	is_int(process_spool_move(&spool), 0, "it moves");
-	ok(!process_spool_wastes(&spool), "then not");
+	ok(process_spool_is_wasteful(&spool), "much is held for nothing");
+	is_int(process_spool_compact(&spool), 0, "it moves");
+	ok(!process_spool_is_wasteful(&spool), "then not");
 	ok(held() < 65536, "the old file is gone: %llu are held",
 		(unsigned long long)held());
 	is_int((long long)spool.end, 300000, "the end is the same");

@@ -151,13 +151,14 @@ static void test_plugins(void)
 	snprintf(client, sizeof(client), "%s/client", dir);
 	put_file(dir, "client", &e);
 	is_int(program_find_client(&p, client, any, true), 0, "a client alone is found");
-	is_int(program_plugins(&p).n, 0, "a client alone has no od-plugins");
+	is_int(program_plugins_bytes(&p).n, 0, "a client alone has no od-plugins");
 	program_digest(&p, alone);
 	is_str(alone, p.sha256, "the digest of a client alone is that of its bytes");
 	program_free(&p);
 	put_file(dir, "od-plugins", &e);
 	is_int(program_find_client(&p, client, any, true), 0, "a client is found");
-	is_int(program_plugins(&p).n, sizeof(e), "od-plugins comes from its folder");
+	is_int(program_plugins_bytes(&p).n, sizeof(e),
+		"od-plugins comes from its folder");
 	is_int(program_plugins_sha256(&p).n, SHA256_HEX, "od-plugins has a digest");
 	program_digest(&p, both);
 	ok(strcmp(alone, both) != 0,

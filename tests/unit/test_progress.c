@@ -15,13 +15,13 @@ static void take(const char *id, const char *text, uint64_t current, uint64_t to
 		.total = total,
 	};
 
-	meter_take(&m, &p);
+	meter_update(&m, &p);
 }
 
 static const char *shown(size_t columns)
 {
 	buf_reset(&line);
-	if (!meter_line(&m, columns, &line))
+	if (!meter_write_line(&m, columns, &line))
 		return "(nothing)";
 	ok(line.n <= columns, "no wider than %zu", columns);
 	return buf_cstr(&line);

@@ -69,7 +69,7 @@ static void check_bits(void)
 
 int main(void)
 {
-	sha256_of(STR("a-session-key"), verifier);
+	sha256_compute(STR("a-session-key"), verifier);
 	for (uint8_t i = 0; i < PROOF_NONCE; i++) {
 		nonces.sandbox[i] = i;
 		nonces.backend[i] = (uint8_t)(PROOF_NONCE + i);

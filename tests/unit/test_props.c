@@ -2,8 +2,8 @@
 #include "browser/observe/props.h"
 
 #include "limits.h"
-#include "tests/tap.h"
 #include "tests/support/snapshot_make.h"
+#include "tests/tap.h"
 
 #include <errno.h>
 

@@ -79,11 +79,11 @@ static void check_reset(void)
 {
 	struct termios t;
 
-	ok(pty_signals_on(master), "keys raise signals");
+	ok(pty_has_signals(master), "keys raise signals");
 	spoil();
-	ok(!pty_signals_on(master), "not in raw mode");
+	ok(!pty_has_signals(master), "not in raw mode");
 	pty_reset_modes(master);
-	ok(pty_signals_on(master), "they do again after a reset");
+	ok(pty_has_signals(master), "they do again after a reset");
 	tcgetattr(slave, &t);
 	is_int(t.c_lflag & (ICANON | ISIG | IEXTEN), ICANON | ISIG | IEXTEN,
 		"lines are lines");
@@ -173,7 +173,7 @@ static void check_hang_up(void)
 	fd_close(&master);
 	is_int(poll(&w, 1, 1000), 1, "the end of the master is told");
 	is_int(read(slave, &c, 1), 0, "as an end of input");
-	ok(!pty_signals_on(-1), "no terminal has no signals");
+	ok(!pty_has_signals(-1), "no terminal has no signals");
 	pty_reset_modes(-1);
 	fd_close(&slave);
 }
@@ -194,7 +194,7 @@ static void check_socket(void)
 	put(theirs, "a\nb");
 	is_str(got(ours, 1000), "a\nb", "what is printed comes as it is");
 	pty_reset_modes(ours);
-	ok(!pty_signals_on(ours) && !pty_collects_lines(ours), "it has no modes");
+	ok(!pty_has_signals(ours) && !pty_is_canonical(ours), "it has no modes");
 	is_int(pty_foreground(ours), -ENOTTY, "and no foreground");
 	fd_close(&theirs);
 	is_int(read(ours, &byte, 1), 0, "its end is an end of file");

@@ -9,7 +9,7 @@ static struct buf out = BUF_INIT(65536);
 static struct str repr(struct str s)
 {
 	buf_reset(&out);
-	pyrepr_text(&out, s);
+	pyrepr_put_str(&out, s);
 	return buf_view(&out);
 }
 
@@ -63,12 +63,12 @@ static void test_printable(void)
 		bool good = true;
 
 		for (uint32_t cp = cases[i].first; cp <= cases[i].last; cp++)
-			good &= pyrepr_printable(cp) == cases[i].printable;
+			good &= pyrepr_is_printable(cp) == cases[i].printable;
 		ok(good, "U+%04X to U+%04X", (unsigned)cases[i].first,
 			(unsigned)cases[i].last);
 	}
 	for (uint32_t cp = 0; cp <= 0x10ffff; cp++)
-		n += pyrepr_printable(cp);
+		n += pyrepr_is_printable(cp);
 	is_int(n, 148998, "as many as Python 3.12 has");
 }
 
@@ -100,7 +100,7 @@ static struct str value(const char *json)
 	buf_reset(&out);
 	if (json_parse(&doc, str_c(json), &caps, &arena, &e) ||
 		!json_next(json_root(&doc), &it, NULL, &v) ||
-		pyrepr_value(&out, v, &arena))
+		pyrepr_put_value(&out, v, &arena))
 		buf_puts(&out, "FAILED");
 	arena_reset(&arena);
 	return buf_view(&out);
@@ -125,7 +125,7 @@ static void test_values(void)
 	is_view(value("[1e999]"), "inf", "too large");
 	is_view(value("[-1e999]"), "-inf", "too small");
 	is_view(value("[[1, \"x\"]]"), "[1, \"x\"]", "a list, as it is");
-	is_int(pyrepr_value(&out, absent, NULL), ERR_TYPE, "no value");
+	is_int(pyrepr_put_value(&out, absent, NULL), ERR_TYPE, "no value");
 }
 
 int main(void)

@@ -41,7 +41,7 @@ static void test_good(void)
 
 		buf_reset(&out);
 		is_int(ref_parse(&r, str_c(rows[i].text), &why), 0, "%s", rows[i].text);
-		ref_canonical(&r, &out);
+		ref_write_canonical(&r, &out);
 		is_view(buf_view(&out), rows[i].canonical, "its canonical form");
 	}
 	buf_free(&out);

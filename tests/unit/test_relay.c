@@ -129,7 +129,7 @@ static uint16_t port_of(int fd)
 
 static bool dial_in(uint16_t port)
 {
-	const struct ws_hand_ask ask = {
+	const struct ws_hand_params ask = {
 		.host = STR("localhost"), .target = STR("/connect")};
 	const struct ws_conf conf = {.ops = &ops};
 	struct transport t;

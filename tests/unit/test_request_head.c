@@ -79,7 +79,7 @@ static void test_fields(void)
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
 		struct buf out = BUF_INIT(256);
 
-		request_head_fields(&out, fields[i].in);
+		request_head_put_fields(&out, fields[i].in);
 		is_int(out.err, fields[i].err, "the result of fields %zu", i);
 		is_view(buf_view(&out), fields[i].want, "the bytes of fields %zu", i);
 		buf_free(&out);
@@ -91,11 +91,11 @@ static void test_field(void)
 {
 	struct buf out = BUF_INIT(256);
 
-	request_head_field(&out, STR("Key"), STR("a b"));
+	request_head_put_field(&out, STR("Key"), STR("a b"));
 	is_view(buf_view(&out), "Key: a b\r\n", "one field");
-	request_head_field(&out, STR("Key"), STR("a\r\nX: y"));
+	request_head_put_field(&out, STR("Key"), STR("a\r\nX: y"));
 	is_int(out.err, -EINVAL, "a value with another line fails");
-	request_head_field(&out, STR("Key"), STR("c"));
+	request_head_put_field(&out, STR("Key"), STR("c"));
 	is_view(buf_view(&out), "Key: a b\r\n", "nothing follows a failure");
 	buf_free(&out);
 }

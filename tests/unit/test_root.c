@@ -38,12 +38,12 @@ static void test_clean(void)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char out[16];
 
-		is_int(root_clean(str_c(cases[i].path), out, sizeof(out)), cases[i].r,
+		is_int(root_normalize(str_c(cases[i].path), out, sizeof(out)), cases[i].r,
 			"verdict on '%s'", cases[i].path);
 		if (cases[i].want)
 			is_str(out, cases[i].want, "what is left of it");
 	}
-	is_int(root_clean(str_make("a\0b", 3), (char[8]){0}, 8), ERR_SYNTAX, "a NUL");
+	is_int(root_normalize(str_make("a\0b", 3), (char[8]){0}, 8), ERR_SYNTAX, "a NUL");
 }
 
 static uint64_t made;

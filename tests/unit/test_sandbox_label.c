@@ -17,9 +17,9 @@ static const struct row rows[] = {
 	{SANDBOX_LABEL_IMAGE, "\"../x\"", ""},
 	{SANDBOX_LABEL_IMAGE, "\"a b\"", ""},
 	{SANDBOX_LABEL_IMAGE, "\"a\\u001b[2J\"", ""},
-	{SANDBOX_LABEL_VIA, "\"bind\"", "bind"},
-	{SANDBOX_LABEL_VIA, "\"bind2\"", ""},
-	{SANDBOX_LABEL_VIA, "\"\"", ""},
+	{SANDBOX_LABEL_METHOD, "\"bind\"", "bind"},
+	{SANDBOX_LABEL_METHOD, "\"bind2\"", ""},
+	{SANDBOX_LABEL_METHOD, "\"\"", ""},
 	{SANDBOX_LABEL_PORT, "\"1\"", "1"},
 	{SANDBOX_LABEL_PORT, "\"65535\"", "65535"},
 	{SANDBOX_LABEL_PORT, "\"65536\"", ""},
@@ -54,21 +54,22 @@ static void test_read(void)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct buf text = BUF_INIT(1024);
 		struct json_val labels;
-		struct doc d;
+		struct json_doc d;
 
 		buf_fmt(&text, "{\"x\":\"y\",\"%s\":%s}",
 			sandbox_label_name(rows[i].which), rows[i].json);
-		if (!is_int(doc_parse(&d, buf_view(&text)), 0, "row %zu is JSON", i)) {
+		if (!is_int(json_doc_parse(&d, buf_view(&text)), 0, "row %zu is JSON",
+			    i)) {
 			buf_free(&text);
 			continue;
 		}
-		labels = doc_root(&d);
+		labels = json_doc_root(&d);
 		ok(str_eq(sandbox_label_read(&d, labels, rows[i].which),
 			   str_c(rows[i].want)),
 			"%s of %s", sandbox_label_name(rows[i].which), rows[i].json);
 		is_int(sandbox_label_is_set(&d, labels, rows[i].which),
 			strcmp(rows[i].json, "\"1\"") == 0, "it is set only if it is 1");
-		doc_free(&d);
+		json_doc_free(&d);
 		buf_free(&text);
 	}
 }
@@ -78,15 +79,16 @@ static void test_absent(void)
 	static const char *const texts[] = {"{}", "[]", "{\"od.sandboxes\":\"1\"}"};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		struct doc d;
+		struct json_doc d;
 
-		is_int(doc_parse(&d, str_c(texts[i])), 0, "%s is JSON", texts[i]);
+		is_int(json_doc_parse(&d, str_c(texts[i])), 0, "%s is JSON", texts[i]);
 		for (enum sandbox_label which = 0; which < SANDBOX_LABELS; which++)
-			ok(sandbox_label_read(&d, doc_root(&d), which).n == 0 &&
-					!sandbox_label_is_set(&d, doc_root(&d), which),
+			ok(sandbox_label_read(&d, json_doc_root(&d), which).n == 0 &&
+					!sandbox_label_is_set(
+						&d, json_doc_root(&d), which),
 				"%s has no label %s", texts[i],
 				sandbox_label_name(which));
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 }
 
@@ -94,19 +96,19 @@ static void test_write(void)
 {
 	const struct str values[SANDBOX_LABELS] = {[SANDBOX_LABEL_MARK] = STR("1")};
 	struct buf out = BUF_INIT(4096);
-	struct doc d;
+	struct json_doc d;
 	struct jw w;
 
 	jw_init(&w, &out);
 	jw_object(&w);
 	sandbox_label_write_all(values, &w);
 	jw_end(&w);
-	is_int(doc_parse(&d, buf_view(&out)), 0, "the labels are JSON");
+	is_int(json_doc_parse(&d, buf_view(&out)), 0, "the labels are JSON");
 	for (enum sandbox_label which = 0; which < SANDBOX_LABELS; which++)
-		is_int(json_type(json_get(doc_root(&d), sandbox_label_name(which))),
+		is_int(json_type(json_get(json_doc_root(&d), sandbox_label_name(which))),
 			JSON_STRING, "%s is written, used or not",
 			sandbox_label_name(which));
-	doc_free(&d);
+	json_doc_free(&d);
 	buf_free(&out);
 }
 
@@ -120,14 +122,14 @@ static void test_owner(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		struct doc d;
+		struct json_doc d;
 
-		is_int(doc_parse(&d, str_c(texts[i])), 0, "%s is JSON", texts[i]);
+		is_int(json_doc_parse(&d, str_c(texts[i])), 0, "%s is JSON", texts[i]);
 		ok(str_eq(sandbox_label_owner(
-				  &d, doc_root(&d), SANDBOX_LABEL_OWNER, STR("box")),
+				  &d, json_doc_root(&d), SANDBOX_LABEL_OWNER, STR("box")),
 			   i ? STR("") : STR("0a.0b.1.2.3.4")),
 			"the owner of box in %s", texts[i]);
-		doc_free(&d);
+		json_doc_free(&d);
 	}
 }
 
@@ -136,7 +138,7 @@ static void test_reserved(void)
 	enum sandbox_label which = SANDBOX_LABEL_MARK;
 
 	ok(sandbox_label_is_reserved(STR("od.sandbox.via"), &which) &&
-			which == SANDBOX_LABEL_VIA,
+			which == SANDBOX_LABEL_METHOD,
 		"a label of a row is reserved");
 	ok(sandbox_label_is_reserved(STR("od.other"), &which) && which == SANDBOX_LABELS,
 		"so is one that has no row");

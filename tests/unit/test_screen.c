@@ -10,7 +10,7 @@ enum { VIEWERS = 9 };
 static struct buf said = BUF_INIT(65536); /* to whom what was said */
 static struct loop *loop;
 static struct box box;
-static struct plug plug = {.box = &box, .own = &plug};
+static struct plugin_instance plug = {.box = &box, .data = &plug};
 static struct request viewers[VIEWERS];
 static bool full, runs = true;
 static const char *stream = "mjpeg";
@@ -63,25 +63,25 @@ void request_fail(struct request *rq, unsigned status, struct str words)
 	buf_fmt(&said, "[%d! %u]", number(rq), status);
 }
 
-bool external_own_runs(const struct plug *p)
+bool external_builtin_is_running(const struct plugin_instance *p)
 {
 	(void)p;
 	return runs;
 }
 
-void external_own_tell(struct plug *p, const char *op)
+void external_builtin_send_op(struct plugin_instance *p, const char *op)
 {
 	(void)p;
 	buf_fmt(&said, "[%s]", op);
 }
 
-void external_own_handle(struct plug *p, struct request *rq)
+void external_builtin_handle(struct plugin_instance *p, struct request *rq)
 {
 	(void)p;
 	buf_fmt(&said, "[%d?]", number(rq));
 }
 
-void external_gone(struct request *rq)
+void external_on_disconnect(struct request *rq)
 {
 	buf_fmt(&said, "[%d gone]", number(rq));
 }
@@ -102,13 +102,13 @@ static void look_on(int i)
 
 static void leave(int i)
 {
-	screen_gone(&viewers[i]);
+	screen_on_disconnect(&viewers[i]);
 	arena_reset(&viewers[i].arena);
 }
 
 static bool say(const char *frame)
 {
-	return screen_said(&plug, str_c(frame));
+	return screen_on_frame(&plug, str_c(frame));
 }
 
 #define PICTURE "{\"op\":\"picture\",\"jpeg\":\"AAAA\"}"
@@ -150,7 +150,7 @@ static void test_frames(void)
 	heard("[0< 41]", "...is one, too, when the pause is over");
 	leave(0);
 	heard("[unwatch]", "nobody looks on any more");
-	ok(!plug.more, "nothing is kept for that");
+	ok(!plug.extra, "nothing is kept for that");
 }
 
 static void test_viewers(void)
@@ -168,14 +168,14 @@ static void test_viewers(void)
 	wait_a_moment();
 	heard("[1< 44][0< 44]", "who does not read gets one");
 	full = false;
-	screen_room(&viewers[0]);
+	screen_on_writable(&viewers[0]);
 	heard("[0< 44]", "...and the last when he has");
 	for (int i = 2; i < VIEWERS; i++)
 		look_on(i);
 	ok(str_ends(buf_view(&said), STR("[8! 503]")), "there is a limit");
 	buf_reset(&said);
 	arena_reset(&viewers[8].arena);
-	screen_ready(&plug);
+	screen_on_ready(&plug);
 	heard("[watch]", "the next process is told that they look on");
 	for (int i = 1; i < VIEWERS - 1; i++)
 		leave(i);
@@ -183,7 +183,7 @@ static void test_viewers(void)
 	screen_drain(&plug);
 	heard("[unwatch][0.]", "the server stops");
 	arena_reset(&viewers[0].arena);
-	screen_ready(&plug);
+	screen_on_ready(&plug);
 	heard("", "nobody is left");
 }
 
@@ -196,15 +196,15 @@ static void test_refusals(void)
 	runs = false;
 	look_on(0);
 	heard("[0! 409]", "no browser yet");
-	plug.own = NULL;
+	plug.data = NULL;
 	look_on(0);
 	heard("[0! 503]", "no browser at all");
-	plug.own = &plug;
+	plug.data = &plug;
 	runs = true;
 	stream = NULL;
 	look_on(0);
 	heard("[0?]", "one picture is asked for");
-	screen_gone(&viewers[0]);
+	screen_on_disconnect(&viewers[0]);
 	heard("[0 gone]", "...by somebody who has left");
 }
 

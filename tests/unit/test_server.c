@@ -91,7 +91,7 @@ static void test_wait_and_linger(void)
 	peer_open(&p);
 	peer_say(&p, "GET /x HTTP/1.1\r\nConnection: close\r\n" HOST);
 	peer_expect_end(&p, "all is sent");
-	is_int(server_conns(server), 1, "the peer has time to close");
+	is_int(server_count_conns(server), 1, "the peer has time to close");
 	peer_say(&p, "more, unread");
 	ok(poll_until(is_count, 0), "but not for ever");
 	peer_close(&p);
@@ -116,7 +116,7 @@ static void test_cap_silent(void)
 	peer_expect_end(&old, "at the cost of the oldest");
 	peer_say(&new, GET("/x"));
 	peer_expect(&new, "\r\n\r\nok", "not of the younger");
-	is_int(server_conns(server), 2, "the cap holds");
+	is_int(server_count_conns(server), 2, "the cap holds");
 	peer_close(&old);
 	peer_close(&new);
 	peer_close(&third);
@@ -249,7 +249,7 @@ static void test_cap_flood(void)
 	}
 	peer_expect_end(&trusted[0], "the oldest trusted idle peer is closed");
 	peer_expect_end(&flood[0], "the flood replaces its own oldest connection");
-	is_int(server_conns(server), CAP, "the cap holds");
+	is_int(server_count_conns(server), CAP, "the cap holds");
 	for (int i = 0; i < CAP; i++)
 		peer_close(&trusted[i]);
 	for (int i = 0; i < FLOOD; i++)
@@ -271,12 +271,13 @@ static void test_cap_given(void)
 	ok(poll_until(is_parked, 1), "one of two connections is busy");
 	if (fd_socketpair(SOCK_STREAM, pair[0]) || fd_socketpair(SOCK_STREAM, pair[1]))
 		abort();
-	is_int(server_take(server, pair[0][1], false), 0, "a given connection is served");
+	is_int(server_adopt(server, pair[0][1], false), 0,
+		"a given connection is served");
 	peer_expect_end(&silent, "a silent connection is closed for it");
 	peer_put(&(struct peer){.fd = pair[0][0]}, GET("/later"),
 		sizeof(GET("/later")) - 1);
 	ok(poll_until(is_parked, 2), "both connections are busy");
-	is_int(server_take(server, pair[1][1], false), ERR_LIMIT,
+	is_int(server_adopt(server, pair[1][1], false), ERR_LIMIT,
 		"a given connection is refused while all are busy");
 	fd_close(&pair[0][0]);
 	fd_close(&pair[1][0]);
@@ -317,7 +318,7 @@ static void test_cap_unread(void)
 	peer_expect_end(&unread[1], "a new peer with an unread reply is closed");
 	peer_say(&unread[2], GET("/x"));
 	peer_expect(&unread[2], "\r\n\r\nok", "a trusted peer gets its reply");
-	is_int(server_conns(server), CAP, "the cap holds");
+	is_int(server_count_conns(server), CAP, "the cap holds");
 	for (int i = 0; i < CAP; i++)
 		peer_close(&unread[i]);
 	for (int i = 0; i < CAP - 1; i++)
@@ -435,7 +436,7 @@ static void test_no_spare(void)
 	setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, before.rlim_max});
 	for (int i = 0; i < 5; i++)
 		tick();
-	is_int(server_conns(server), 1, "nobody is accepted");
+	is_int(server_count_conns(server), 1, "nobody is accepted");
 	is_int(server->listeners[0].io.events, 0, "the listener rests");
 	setrlimit(RLIMIT_NOFILE, &before);
 	peer_expect(&next, "\r\n\r\nok", "who waited is served");
@@ -523,7 +524,7 @@ static void test_bad_listener(void)
 	is_int(server_listen(server, pair[0], NULL), 0, "a socket that does not listen");
 	fd_close(&pair[1]);
 	tick();
-	is_int(server_conns(server), 0, "accepts nothing");
+	is_int(server_count_conns(server), 0, "accepts nothing");
 	is_int(server->listeners[0].io.events, 0, "and does not spin");
 	server_down();
 }

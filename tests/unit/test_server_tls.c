@@ -99,7 +99,7 @@ static void test_served(void)
 		client_ask(c, GET("/echo?a=b"));
 		client_expect(c, "\r\n\r\nGET /echo a=b h ", "a request over TLS");
 	}
-	is_int(server_conns(server), 1, "all on one connection");
+	is_int(server_count_conns(server), 1, "all on one connection");
 	buf_puts(&request, "POST /echo HTTP/1.1\r\nContent-Length: 1000000\r\n" HOST);
 	for (int i = 0; i < 1000000; i++)
 		buf_putc(&request, "0123456789"[i % 10]);
@@ -243,7 +243,7 @@ static void test_head_deadline(void)
 	c = client_open();
 	c->deaf = true;
 	client_pump(c);
-	while (server_conns(server) == 0)
+	while (server_count_conns(server) == 0)
 		tick();
 	ok(poll_until(is_count, 0), "so is one who does not finish the handshake");
 	client_del(c);
@@ -283,7 +283,7 @@ static void test_plain_client(void)
 	is_int((long long)p.got.n, 0, "without an answer");
 	is_int(p.err, 0, "and without a reset");
 	is_int(ready_n, 0, "it was not served");
-	is_int(server_conns(server), 1, "the peer shall close first");
+	is_int(server_count_conns(server), 1, "the peer shall close first");
 	peer_close(&p);
 	ok(poll_until(is_count, 0), "the connection goes with its peer");
 	server_down();

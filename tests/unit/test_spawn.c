@@ -2,8 +2,8 @@
 #include "base/fd.h"
 #include "proc/pty.h"
 #include "proc/spawn.h"
-#include "tests/tap.h"
 #include "tests/support/spawn_run.h"
+#include "tests/tap.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -200,14 +200,14 @@ static void check_cwd(void)
 		s.user = &nobody;
 		run(&s);
 		is_view(buf_view(&out), "/\n", "the same if its user may not enter it");
-		is_int(spawn_try_folder(&nobody, closed), -EACCES,
+		is_int(spawn_check_folder(&nobody, closed), -EACCES,
 			"spawn_try_folder tries with the identity of that user");
-		is_int(spawn_try_folder(NULL, closed), 0,
+		is_int(spawn_check_folder(NULL, closed), 0,
 			"spawn_try_folder tries with the present identity");
 	}
-	is_int(spawn_try_folder(NULL, "/nowhere/at/all"), -ENOENT,
+	is_int(spawn_check_folder(NULL, "/nowhere/at/all"), -ENOENT,
 		"spawn_try_folder fails without the directory");
-	is_int(spawn_try_folder(NULL, "/etc/passwd"), -ENOTDIR,
+	is_int(spawn_check_folder(NULL, "/etc/passwd"), -ENOTDIR,
 		"spawn_try_folder fails if it is a file");
 	rmdir(closed);
 }
@@ -442,15 +442,16 @@ static void check_hanging(void)
 	}
 	s.cwd = dir;
 	is_int(spawn(&s, &pid, &e), 0, "a directory that hangs holds the child up only");
-	while (strcmp(e.step, "entering a directory") && spawn_outcome(&e) == -EAGAIN)
+	while (strcmp(e.step, "entering a directory") &&
+		spawn_read_outcome(&e) == -EAGAIN)
 		poll(NULL, 0, 1);
-	is_int(spawn_outcome(&e), -EAGAIN, "nobody knows what comes of it");
+	is_int(spawn_read_outcome(&e), -EAGAIN, "nobody knows what comes of it");
 	is_str(e.step, "entering a directory", "but where it is");
 	kill(pid, SIGKILL);
 	umount2(dir, MNT_DETACH);
 	fd_close(&fd);
 	is_int(end_of(pid), 1000 + SIGKILL, "it can be killed");
-	is_int(spawn_outcome(&e), -EINTR, "that it never ran is known");
+	is_int(spawn_read_outcome(&e), -EINTR, "that it never ran is known");
 	is_str(e.step, "entering a directory", "and how far it came");
 	is_int(e.fd, -1, "no descriptor is left");
 	rmdir(dir);
@@ -527,7 +528,7 @@ static void check_no_descriptors(void)
 
 int main(void)
 {
-	spawn_remember_limits();
+	spawn_save_limits();
 	check_fds();
 	check_signals();
 	check_session();

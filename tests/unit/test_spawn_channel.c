@@ -2,8 +2,8 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "proc/spawn.h"
-#include "tests/tap.h"
 #include "tests/support/spawn_run.h"
+#include "tests/tap.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -83,7 +83,7 @@ static void leave_behind(bool dies, int to)
 	struct spawn_report e;
 	pid_t pid = 0;
 
-	s.dies_with_us = dies;
+	s.dies_with_parent = dies;
 	if (start(&s, &pid, &e) != 0 || fd_write_all(to, &pid, sizeof(pid)) < 0)
 		_exit(1);
 	_exit(0);
@@ -116,7 +116,7 @@ static void check_death(void)
 
 int main(void)
 {
-	spawn_remember_limits();
+	spawn_save_limits();
 	check_channel();
 	check_answers();
 	check_death();

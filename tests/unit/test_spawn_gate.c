@@ -1,8 +1,8 @@
 /* Children that wait in front of their exec, search the PATH, find their identity. */
 #include "base/fd.h"
 #include "proc/spawn.h"
-#include "tests/tap.h"
 #include "tests/support/spawn_run.h"
+#include "tests/tap.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -26,7 +26,7 @@ static int outcome(struct spawn_report *e)
 	struct pollfd w = {.events = POLLIN};
 	int r;
 
-	while ((r = spawn_outcome(e)) == -EAGAIN) {
+	while ((r = spawn_read_outcome(e)) == -EAGAIN) {
 		w.fd = e->fd;
 		if (poll(&w, 1, 10000) != 1)
 			break;
@@ -61,7 +61,7 @@ static void check_gate(void)
 	w.fd = e.fd;
 	/* It tells that it enters its directory, and no more. */
 	is_int(poll(&w, 1, 10000), 1, "it comes to its directory");
-	is_int(spawn_outcome(&e), -EAGAIN, "and is not executed");
+	is_int(spawn_read_outcome(&e), -EAGAIN, "and is not executed");
 	is_int(kill(pid, 0), 0, "it waits");
 	spawn_open_gate(&e);
 	is_int(outcome(&e), 0, "until the gate is opened");
@@ -290,7 +290,7 @@ static void check_identity(void)
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-	spawn_remember_limits();
+	spawn_save_limits();
 	failure = mmap(NULL, sizeof(*failure), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (failure == MAP_FAILED)

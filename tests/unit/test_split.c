@@ -3,8 +3,8 @@
  * the real bash too, where there is one.
  */
 #include "codec/split.h"
-#include "tests/tap.h"
 #include "tests/support/split_cases.h"
+#include "tests/tap.h"
 
 #include <spawn.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static const char *join(const char *a, const char *b)
 static void test_nothing(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(nothing); i++)
-		is_int(kind_of(nothing[i]), SPLIT_ONE, "nothing: %s",
+		is_int(kind_of(nothing[i]), SPLIT_SINGLE, "nothing: %s",
 			label(str_c(nothing[i])));
 }
 
@@ -78,8 +78,8 @@ static void test_one(void)
 		struct str want = str_trim(str_c(one[i]), " \t\n");
 		struct split_pieces p;
 
-		is_int(kind_of(one[i]), SPLIT_ONE, "one: %s", label(str_c(one[i])));
-		is_int(split(str_c(text), &p), SPLIT_SEVERAL, "  understood");
+		is_int(kind_of(one[i]), SPLIT_SINGLE, "one: %s", label(str_c(one[i])));
+		is_int(split(str_c(text), &p), SPLIT_MULTIPLE, "  understood");
 		if (strchr("#", want.p[0]) || one[i][0] == '\\')
 			continue; /* the comment goes to the command before */
 		if (is_int(p.n, 3, "  one of three"))
@@ -90,10 +90,10 @@ static void test_one(void)
 static void test_lost(void)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lost); i++) {
-		is_int(kind_of(lost[i]), SPLIT_ONE, "lost: %s", label(str_c(lost[i])));
-		is_int(kind_of(join(lost[i], "\nls\npwd\n")), SPLIT_ONE,
+		is_int(kind_of(lost[i]), SPLIT_SINGLE, "lost: %s", label(str_c(lost[i])));
+		is_int(kind_of(join(lost[i], "\nls\npwd\n")), SPLIT_SINGLE,
 			"  with more behind");
-		is_int(kind_of(join("ls\npwd\n", lost[i])), SPLIT_ONE, "  or before");
+		is_int(kind_of(join("ls\npwd\n", lost[i])), SPLIT_SINGLE, "  or before");
 	}
 }
 
@@ -120,7 +120,7 @@ static void test_several(void)
 		struct split_pieces p;
 		size_t n = 0;
 
-		is_int(split(text, &p), SPLIT_SEVERAL, "several: %s", label(text));
+		is_int(split(text, &p), SPLIT_MULTIPLE, "several: %s", label(text));
 		while (n < PIECES && several[i].piece[n])
 			n++;
 		is_int(p.n, n, "  so many");
@@ -144,7 +144,7 @@ static void test_feeding(void)
 		if (i)
 			buf_putc(&text, '\n');
 		buf_puts(&text, lines[i]);
-		is_int(split(buf_view(&text), &p), last ? SPLIT_ONE : SPLIT_UNFINISHED,
+		is_int(split(buf_view(&text), &p), last ? SPLIT_SINGLE : SPLIT_UNFINISHED,
 			"after line %zu", i);
 	}
 	buf_free(&text);
@@ -159,10 +159,10 @@ static void test_document(void)
 		"ls\ncat <<E", "cat <<", "echo $((1 << 2", "cat <<<E", "{ cat <<E\nE"};
 
 	for (size_t i = 0; i < ARRAY_LEN(wanting); i++)
-		ok(split_wants_document(str_c(wanting[i])), "wants a document: %s",
+		ok(split_is_in_document(str_c(wanting[i])), "wants a document: %s",
 			label(str_c(wanting[i])));
 	for (size_t i = 0; i < ARRAY_LEN(complete); i++)
-		ok(!split_wants_document(str_c(complete[i])), "wants none: %s",
+		ok(!split_is_in_document(str_c(complete[i])), "wants none: %s",
 			label(str_c(complete[i])));
 }
 
@@ -178,11 +178,12 @@ static void test_whole(void)
 		"coproc", "select i in a"};
 
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
-		ok(split_is_whole(str_c(whole[i])), "whole: %s", label(str_c(whole[i])));
+		ok(split_is_complete(str_c(whole[i])), "whole: %s",
+			label(str_c(whole[i])));
 	for (size_t i = 0; i < ARRAY_LEN(open); i++)
-		ok(!split_is_whole(str_c(open[i])), "not whole: %s",
+		ok(!split_is_complete(str_c(open[i])), "not whole: %s",
 			label(str_c(open[i])));
-	ok(!split_is_whole(STR("a\0b")), "not whole: a NUL byte");
+	ok(!split_is_complete(STR("a\0b")), "not whole: a NUL byte");
 }
 
 /* --- Every prefix ------------------------------------------------------------- */
@@ -207,7 +208,7 @@ static bool prefixes_are_sound(const char *text)
 		enum split_kind kind = split(str_make(text, n), &p);
 
 		if (!pieces_are_sound(str_make(text, n), &p) ||
-			(kind == SPLIT_SEVERAL) != (p.n > 1))
+			(kind == SPLIT_MULTIPLE) != (p.n > 1))
 			return false;
 	}
 	return true;
@@ -243,7 +244,7 @@ static void test_depth(void)
 		repeat(&text, " )", n);
 		buf_puts(&text, "\nls");
 		is_int(split(buf_view(&text), &p),
-			n < SPLIT_DEPTH_MAX ? SPLIT_SEVERAL : SPLIT_ONE,
+			n < SPLIT_DEPTH_MAX ? SPLIT_MULTIPLE : SPLIT_SINGLE,
 			"%zu groups deep", n);
 		buf_free(&text);
 	}
@@ -255,12 +256,12 @@ static void test_many_pieces(void)
 	struct split_pieces p;
 
 	repeat(&text, "ls\n", SPLIT_PIECES_MAX);
-	is_int(split(buf_view(&text), &p), SPLIT_SEVERAL,
+	is_int(split(buf_view(&text), &p), SPLIT_MULTIPLE,
 		"as many pieces as there is room for");
 	is_int(p.n, SPLIT_PIECES_MAX, "all are there");
 	is_view(piece(buf_view(&text), &p, p.n - 1), "ls", "the last one too");
 	buf_puts(&text, "pwd\nid\n");
-	is_int(split(buf_view(&text), &p), SPLIT_SEVERAL, "two more");
+	is_int(split(buf_view(&text), &p), SPLIT_MULTIPLE, "two more");
 	is_int(p.n, SPLIT_PIECES_MAX, "the list stays as long");
 	is_view(piece(buf_view(&text), &p, p.n - 1), "ls\npwd\nid",
 		"its last has the rest");
@@ -278,8 +279,8 @@ static void test_docs(void)
 		repeat(&text, "\nE", n);
 		buf_puts(&text, "\nls");
 		is_int(split(buf_view(&text), &p),
-			n == SPLIT_DOCS_MAX ? SPLIT_SEVERAL : SPLIT_ONE, "%zu documents",
-			n);
+			n == SPLIT_DOCS_MAX ? SPLIT_MULTIPLE : SPLIT_SINGLE,
+			"%zu documents", n);
 		buf_free(&text);
 	}
 	for (size_t n = SPLIT_DELIMITER_MAX; n <= SPLIT_DELIMITER_MAX + 1; n++) {
@@ -292,7 +293,7 @@ static void test_docs(void)
 		repeat(&text, "E", n);
 		buf_puts(&text, "\nls");
 		is_int(split(buf_view(&text), &p),
-			n == SPLIT_DELIMITER_MAX ? SPLIT_SEVERAL : SPLIT_ONE,
+			n == SPLIT_DELIMITER_MAX ? SPLIT_MULTIPLE : SPLIT_SINGLE,
 			"a delimiter of %zu bytes", n);
 		buf_free(&text);
 	}
@@ -302,10 +303,10 @@ static void test_nul(void)
 {
 	struct split_pieces p;
 
-	is_int(split(STR("a\nb\0"), &p), SPLIT_ONE, "a NUL byte at the end");
-	is_int(split(STR("\0a\nb"), &p), SPLIT_ONE, "or first");
-	is_int(split(STR("echo '\0"), &p), SPLIT_ONE, "or in a quote that stays open");
-	is_int(split_command(str_make(NULL, 0), &p), SPLIT_ONE, "no text at all");
+	is_int(split(STR("a\nb\0"), &p), SPLIT_SINGLE, "a NUL byte at the end");
+	is_int(split(STR("\0a\nb"), &p), SPLIT_SINGLE, "or first");
+	is_int(split(STR("echo '\0"), &p), SPLIT_SINGLE, "or in a quote that stays open");
+	is_int(split_command(str_make(NULL, 0), &p), SPLIT_SINGLE, "no text at all");
 }
 
 /* A quadratic step anywhere would take minutes; the bound leaves room for valgrind. */
@@ -343,7 +344,7 @@ static void test_refusal(void)
 	struct buf out = BUF_INIT(4096);
 	struct split_pieces p;
 
-	is_int(split(text, &p), SPLIT_SEVERAL, "a text to refuse");
+	is_int(split(text, &p), SPLIT_MULTIPLE, "a text to refuse");
 	split_write_refusal(text, &p, &out);
 	is_view(buf_view(&out),
 		"ERROR: Cannot execute multiple commands at once.\nPlease run each "

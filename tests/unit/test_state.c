@@ -78,7 +78,7 @@ static void test_round(void)
 	is_int(state_load("od-1", &got), 0, "loaded again");
 	is_str(got.id, "beef", "the new id");
 	is_int(state_load("od-2", &got), -ENOENT, "another name");
-	state_forget(&got);
+	state_wipe_key(&got);
 	is_str(got.key, "", "the key is forgotten");
 	state_remove("od-1");
 	is_int(state_load("od-1", &got), -ENOENT, "removed");
@@ -177,7 +177,7 @@ static void test_quiet(void)
 	snprintf(s.name, sizeof(s.name), "od-2");
 	is_int(state_save(&s), 0, "a second one");
 	is_int(state_each(see, &seen), 7, "up to a result that is not 0");
-	state_forget(&got);
+	state_wipe_key(&got);
 }
 
 static int drop(const char *path, const struct stat *st, int type, struct FTW *f)

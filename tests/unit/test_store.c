@@ -13,7 +13,7 @@ static void check_no_init(void)
 	store_drop(&s, "name");
 	is_int(store_next(&s, &r, &fd), -EAGAIN, "nothing comes");
 	is_int(fd, -1, "no descriptor either");
-	is_int(store_take(&s, &r, &fd), 0, "what comes back");
+	is_int(store_wait_next(&s, &r, &fd), 0, "what comes back");
 	is_int(r.op, STORE_END, "is nothing");
 }
 
@@ -32,7 +32,7 @@ static void check_gone(void)
 	is_int(fd, -1, "its descriptor is closed");
 	fd_close(&pair[1]);
 	is_int(store_next(&s, &r, &fd), ERR_CLOSED, "init is gone");
-	is_int(store_take(&s, &r, &fd), ERR_CLOSED, "at start-up too");
+	is_int(store_wait_next(&s, &r, &fd), ERR_CLOSED, "at start-up too");
 	is_int(store_put(&s, "name", 0, 0), -EPIPE, "nobody keeps anything");
 	store_drop(&s, "name");
 	fd_close(&pair[0]);
@@ -122,7 +122,7 @@ static int dies_taking(struct store *s, void *arg)
 		put(s, name, "x", 0);
 	}
 	for (int i = 0; i < life - 1 && life < 6; i++)
-		if (store_take(s, &r, &fd) < 0 || r.op != STORE_PUT)
+		if (store_wait_next(s, &r, &fd) < 0 || r.op != STORE_PUT)
 			return 1;
 	if (life < 6)
 		die(SIGKILL);
@@ -169,7 +169,8 @@ static int too_many(struct store *s, void *arg)
 		put(s, "last", "x", 0);
 		die(SIGKILL);
 	}
-	for (fd = -1; store_take(s, &r, &fd) == 0 && r.op != STORE_END; fd_close(&fd))
+	for (fd = -1; store_wait_next(s, &r, &fd) == 0 && r.op != STORE_END;
+		fd_close(&fd))
 		memcpy(shared->names[shared->taken++], r.name, STORE_NAME);
 	return 0;
 }
@@ -275,12 +276,12 @@ static int learns_later(struct store *s, void *arg)
 			return 2;
 		die(SIGKILL);
 	}
-	if (store_take(s, &r, &fd) < 0 || r.op != STORE_PUT || r.exited ||
+	if (store_wait_next(s, &r, &fd) < 0 || r.op != STORE_PUT || r.exited ||
 		r.pid != shared->pids[0])
 		return 3;
 	if (write(fd, "x", 1) != 1)
 		return 4;
-	if (store_take(s, &r, &fd) < 0)
+	if (store_wait_next(s, &r, &fd) < 0)
 		return 5;
 	if (r.op != STORE_END)
 		return 6;

@@ -1,5 +1,5 @@
+#include "base/atomic_file.h"
 #include "base/fd.h"
-#include "base/swap.h"
 #include "tests/tap.h"
 
 #include <dirent.h>
@@ -52,9 +52,9 @@ static size_t count_names(void)
 
 static int swap(const char *name, mode_t mode, uid_t uid, int *attr_err)
 {
-	struct swap_attr attr = {mode, uid, (gid_t)uid};
+	struct atomic_file_attr attr = {mode, uid, (gid_t)uid};
 
-	return swap_file(dir, name, &attr, parts, ARRAY_LEN(parts), attr_err);
+	return atomic_file_write(dir, name, &attr, parts, ARRAY_LEN(parts), attr_err);
 }
 
 static void check_new_and_old(void)

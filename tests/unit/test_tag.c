@@ -42,7 +42,7 @@ static struct buf tag_of(struct tag_inputs in)
 {
 	struct buf out = BUF_INIT(256);
 
-	tag_source(&in, &out);
+	tag_write_source(&in, &out);
 	return out;
 }
 
@@ -134,28 +134,29 @@ static void test_named(void)
 	const struct tag_inputs two = {.base_ref = STR("b.b/" HUNDRED "x:1")};
 	struct buf a = BUF_INIT(256), b = BUF_INIT(256);
 
-	named(tag_versioned, "docker.io/nikolaik/python-nodejs:python3.12-nodejs22",
+	named(tag_write_versioned, "docker.io/nikolaik/python-nodejs:python3.12-nodejs22",
 		"oh_v" OD_VERSION "_nikolaik_s_python-nodejs_t_python3.12-nodejs22");
-	named(tag_versioned, "docker.io/library/ubuntu:22.04",
+	named(tag_write_versioned, "docker.io/library/ubuntu:22.04",
 		"oh_v" OD_VERSION "_ubuntu_t_22.04");
-	named(tag_versioned, "Host:5000/a/b:T",
+	named(tag_write_versioned, "Host:5000/a/b:T",
 		"oh_v" OD_VERSION "_host_t_5000_s_a_s_b_t_t");
-	named(tag_versioned, "[::1]:5000/x@sha256:ab",
+	named(tag_write_versioned, "[::1]:5000/x@sha256:ab",
 		"oh_v" OD_VERSION "___t__t_1__t_5000_s_x_d_sha256_t_ab");
-	named(tag_legacy, "docker.io/library/ubuntu:22.04",
+	named(tag_write_legacy, "docker.io/library/ubuntu:22.04",
 		"od_v" OD_VERSION "_image_ubuntu__22.04");
-	named(tag_legacy, "ghcr.io/a/b:c", "od_v" OD_VERSION "_image_ghcr.io___a___b__c");
-	tag_versioned(&one, &a);
-	tag_versioned(&two, &b);
+	named(tag_write_legacy, "ghcr.io/a/b:c",
+		"od_v" OD_VERSION "_image_ghcr.io___a___b__c");
+	tag_write_versioned(&one, &a);
+	tag_write_versioned(&two, &b);
 	is_int(a.n, strlen("oh_v" OD_VERSION "_") + 96, "a long name is cut");
 	ok(str_ends(buf_view(&a), STR("_s_x_t_1")) &&
 			str_ends(buf_view(&b), STR("_s_x_t_1")),
 		"in front");
 	ok(!str_eq(buf_view(&a), buf_view(&b)), "two that end alike stay apart");
 	buf_reset(&a);
-	tag_lock(&(struct tag_inputs){.base_ref = STR("x")}, &a);
+	tag_write_lock(&(struct tag_inputs){.base_ref = STR("x")}, &a);
 	buf_reset(&b);
-	tag_source(&(struct tag_inputs){.base_ref = STR("x")}, &b);
+	tag_write_source(&(struct tag_inputs){.base_ref = STR("x")}, &b);
 	ok(str_starts(buf_view(&b), buf_view(&a)) && b.p[a.n] == '_',
 		"the source tag begins with the lock");
 	buf_free(&a);

@@ -11,7 +11,7 @@ static int add(struct tar *t, enum tar_type type, const char *name)
 		.target = type == TAR_LINK ? "t" : NULL,
 	};
 
-	return tar_header(t, &e);
+	return tar_write_header(t, &e);
 }
 
 static void test_bytes(void)
@@ -23,7 +23,7 @@ static void test_bytes(void)
 
 	tar_init(&t, &out);
 	is_int(add(&t, TAR_DIR, "d/"), 0, "directory");
-	is_int(tar_header(&t, &file), 0, "file");
+	is_int(tar_write_header(&t, &file), 0, "file");
 	buf_puts(&out, "hello");
 	tar_pad(&t);
 	is_int(add(&t, TAR_LINK, "l"), 0, "link");
@@ -52,17 +52,17 @@ static void test_sizes(void)
 	struct tar_entry e = {.type = TAR_FILE, .mode = 0, .name = "a", .size = 512};
 
 	tar_init(&t, &out);
-	is_int(tar_header(&t, &e), 0, "a full block");
+	is_int(tar_write_header(&t, &e), 0, "a full block");
 	tar_pad(&t);
 	is_int(out.n, 512, "needs no padding");
 	e.name = "b";
 	e.size = 077777777777;
-	is_int(tar_header(&t, &e), 0, "the largest size");
+	is_int(tar_write_header(&t, &e), 0, "the largest size");
 	is_str(out.p + 512 + 124, "77777777777", "fills its field");
 	tar_pad(&t);
 	e.name = "c";
 	e.size++;
-	is_int(tar_header(&t, &e), ERR_LIMIT, "one more is refused");
+	is_int(tar_write_header(&t, &e), ERR_LIMIT, "one more is refused");
 	buf_free(&out);
 }
 
@@ -113,11 +113,11 @@ static void test_lengths(void)
 	memset(name, 'n', 101);
 	name[101] = '\0';
 	is_int(add(&t, TAR_FILE, name), ERR_LIMIT, "101 bytes of name");
-	is_int(tar_header(&t, &e), ERR_LIMIT, "101 bytes of target");
+	is_int(tar_write_header(&t, &e), ERR_LIMIT, "101 bytes of target");
 	name[100] = '\0';
 	is_int(add(&t, TAR_FILE, name), 0, "100 bytes of name");
 	is_mem(out.p, 100, name, 100, "stand whole");
-	is_int(tar_header(&t, &e), 0, "100 bytes of target");
+	is_int(tar_write_header(&t, &e), 0, "100 bytes of target");
 	buf_free(&out);
 }
 
@@ -128,15 +128,15 @@ static void test_misuse(void)
 	struct tar_entry e = {.type = TAR_FILE, .mode = 010000, .name = "a"};
 
 	tar_init(&t, &out);
-	is_int(tar_header(&t, &e), ERR_SYNTAX, "more than permission bits");
+	is_int(tar_write_header(&t, &e), ERR_SYNTAX, "more than permission bits");
 	e.mode = 0;
 	e.target = "x";
-	is_int(tar_header(&t, &e), ERR_SYNTAX, "a file has no target");
+	is_int(tar_write_header(&t, &e), ERR_SYNTAX, "a file has no target");
 	e.type = TAR_LINK;
 	e.target = NULL;
-	is_int(tar_header(&t, &e), ERR_SYNTAX, "a link has one");
+	is_int(tar_write_header(&t, &e), ERR_SYNTAX, "a link has one");
 	e = (struct tar_entry){.type = TAR_DIR, .name = "a/", .size = 1};
-	is_int(tar_header(&t, &e), ERR_SYNTAX, "a directory has no content");
+	is_int(tar_write_header(&t, &e), ERR_SYNTAX, "a directory has no content");
 	is_int(add(&t, TAR_FILE, "b"), 0, "first");
 	is_int(add(&t, TAR_FILE, "b"), ERR_RANGE, "the same name again");
 	is_int(add(&t, TAR_FILE, "a"), ERR_RANGE, "a name out of order");

@@ -2,8 +2,8 @@
 #include "browser/observe/text.h"
 
 #include "limits.h"
-#include "tests/tap.h"
 #include "tests/support/snapshot_make.h"
+#include "tests/tap.h"
 
 #include <errno.h>
 
@@ -26,7 +26,7 @@ static struct str text_of_all(const char *const *docs, int docs_n)
 		r = snapshot_read(&s, json_root(&doc), &arena);
 	buf_reset(&out);
 	if (!r)
-		r = text_print(&s, &out, &arena);
+		r = page_text_print(&s, &out, &arena);
 	return r ? str_c(err_text(r)) : buf_view(&out);
 }
 
@@ -150,11 +150,11 @@ static void test_limits(void)
 	if (json_parse(&doc, buf_view(&json), &caps, &arena, &e) ||
 		snapshot_read(&s, json_root(&doc), &arena))
 		r = -EINVAL;
-	is_int(text_print(&s, &small, &arena), ERR_LIMIT, "too little room for it");
+	is_int(page_text_print(&s, &small, &arena), ERR_LIMIT, "too little room for it");
 	for (size_t max = 0; r == -ENOMEM && max < 100000; max += 16) {
 		arena_init(&little, max);
 		buf_reset(&out);
-		r = text_print(&s, &out, &little);
+		r = page_text_print(&s, &out, &little);
 		arena_reset(&little);
 	}
 	is_int(r, 0, "whatever the memory, it is enough or told");

@@ -83,7 +83,7 @@ static bool check_bytes(struct str text, struct line_range r, struct text_slice 
 	for (size_t i = 0; i < text.n; i++) {
 		if (text_scan_feed(&s, str_make(text.p + i, 1)))
 			break;
-		if (text_scan_least(&s) > want.to - want.from)
+		if (text_scan_min_length(&s) > want.to - want.from)
 			return false;
 	}
 	return same(text_scan_slice(&s), want);
@@ -102,7 +102,7 @@ static void check_ranges(struct str text, int number)
 			bytes &= check_bytes(text, r, want);
 			for (size_t at = 0; at < text.n; at++)
 				split &= check_split(text, r, want, at);
-			write &= same(text_splice(text, r), model_write(text, r));
+			write &= same(text_find_splice(text, r), model_write(text, r));
 		}
 	ok(whole, "read ranges of text %d", number);
 	ok(split, "the same split in two");
@@ -125,13 +125,14 @@ static void check_examples(void)
 	text_scan_init(&s, (struct line_range){INT64_MIN, INT64_MIN});
 	text_scan_feed(&s, ten);
 	ok(same(text_scan_slice(&s), (struct text_slice){0, 2}), "the smallest numbers");
-	ok(same(text_splice(ten, (struct line_range){INT64_MIN, INT64_MIN}),
+	ok(same(text_find_splice(ten, (struct line_range){INT64_MIN, INT64_MIN}),
 		   (struct text_slice){0, 0}),
 		"the smallest numbers for writing");
-	ok(same(text_splice(ten, (struct line_range){INT64_MAX, INT64_MAX}),
+	ok(same(text_find_splice(ten, (struct line_range){INT64_MAX, INT64_MAX}),
 		   (struct text_slice){20, 20}),
 		"the largest numbers for writing");
-	ok(same(text_splice(ten, (struct line_range){5, 2}), (struct text_slice){10, 4}),
+	ok(same(text_find_splice(ten, (struct line_range){5, 2}),
+		   (struct text_slice){10, 4}),
 		"a range turned round keeps lines twice");
 }
 
@@ -196,10 +197,10 @@ static void check_binary(void)
 static void check_unix(void)
 {
 	char text[] = "a\r\nb\rc\n\r\r\n\r";
-	size_t n = text_unix(text, sizeof(text) - 1);
+	size_t n = text_convert_newlines(text, sizeof(text) - 1);
 
 	is_mem(text, n, "a\nb\nc\n\n\n\n", 9, "line ends become LF");
-	is_int(text_unix(text, 0), 0, "nothing stays nothing");
+	is_int(text_convert_newlines(text, 0), 0, "nothing stays nothing");
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* The TLS machine against BearSSL's client, in memory, split in every way. */
 #include "net/tls_credentials.h"
 #include "net/tls_private.h"
-#include "tests/tap.h"
 #include "tests/support/tls_pem.h"
+#include "tests/tap.h"
 
 #include <bearssl.h>
 #include <errno.h>

@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "net/tls_private.h"
 #include "net/transport.h"
-#include "tests/tap.h"
 #include "tests/support/tls_pem.h"
+#include "tests/tap.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -123,7 +123,7 @@ static void test_pin(void)
 
 	buf_put(&spki, head, sizeof(head)); /* its NUL: no unused bits */
 	buf_put(&spki, key->key.ec.q, key->key.ec.qlen);
-	sha256_of(buf_view(&spki), pin);
+	sha256_compute(buf_view(&spki), pin);
 	c = trusting("", pin);
 	is_int(talk(c, "any.example", 99, &got), 0, "the key alone is enough");
 	is_view(buf_view(&got), "hello", "what was said");
@@ -434,7 +434,7 @@ static int client(char **argv)
 		return 2;
 	}
 	fd = fd_connect_tcp("127.0.0.1", (uint16_t)port);
-	r = tls_connect(&t, c, str_c(argv[2]), now ? (int64_t)now : clock_today_s());
+	r = tls_connect(&t, c, str_c(argv[2]), now ? (int64_t)now : clock_unix_s());
 	if (!r)
 		r = verdict(&t, fd);
 	printf("%s\n",

@@ -2,8 +2,8 @@
 #include "limits.h"
 #include "net/tls_credentials.h"
 #include "net/transport.h"
-#include "tests/tap.h"
 #include "tests/support/tls_peer.h"
+#include "tests/tap.h"
 
 #include <sys/ioctl.h>
 

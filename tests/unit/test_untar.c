@@ -51,7 +51,7 @@ static void check(const struct buf *in, const char *want, int verdict, const cha
 				r = feed(&u, str_skip(all, cut), &out);
 		}
 		good = r == verdict && str_eq(buf_view(&out), str_c(want)) &&
-			(r >= 0) == !u.why;
+			(r >= 0) == !u.reason;
 		if (!good) {
 			is_int(r, verdict, "verdict, cut at %zu", cut);
 			is_view(buf_view(&out), want, "events");
@@ -65,7 +65,7 @@ static void check(const struct buf *in, const char *want, int verdict, const cha
 
 static void put_file(struct buf *out, const struct pax_entry *e, struct str content)
 {
-	if (pax_header(out, e))
+	if (pax_write_header(out, e))
 		ok(false, "a header is written");
 	buf_str(out, content);
 	pax_pad(out, content.n);
@@ -95,7 +95,7 @@ static void test_pax(void)
 	put_file(&in, &link, STR(""));
 	put_file(&in, &hard, STR(""));
 	put_file(&in, &longer, STR(""));
-	is_int(pax_header(&in, &pipe), ERR_TYPE, "no pipes");
+	is_int(pax_write_header(&in, &pipe), ERR_TYPE, "no pipes");
 	pax_end(&in);
 	snprintf(words, sizeof(words),
 		"[1 d> 755 -5 0][0 d/f> 640 5 5]hello.[2 l\n>d/f 777 0 0]"
@@ -115,7 +115,7 @@ static void test_ustar(void)
 	struct tar t;
 
 	tar_init(&t, &in);
-	ok(tar_header(&t, &e) == 0, "a file");
+	ok(tar_write_header(&t, &e) == 0, "a file");
 	buf_puts(&in, "abc");
 	tar_pad(&t);
 	tar_end(&t);
@@ -211,7 +211,7 @@ static void test_pass(void)
 	struct untar u;
 
 	put_raw(&in, '0', "a", "1001");
-	buf_commit(&in, buf_room(&in, 1024) ? 1024 : 0);
+	buf_commit(&in, buf_reserve(&in, 1024) ? 1024 : 0);
 	put_raw(&in, '5', "d/", "0");
 	put_raw(&in, '0', "b", "3");
 	put_padded(&in, STR("abc"));
@@ -219,10 +219,10 @@ static void test_pass(void)
 	rest = buf_view(&in);
 	untar_init(&u);
 	is_int(untar_next(&u, &rest, &piece), UNTAR_ENTRY, "a file");
-	is_int(untar_pass(&u), 1024, "513 bytes are two blocks");
+	is_int(untar_skip_content(&u), 1024, "513 bytes are two blocks");
 	rest = str_skip(rest, 1024);
 	is_int(untar_next(&u, &rest, &piece), UNTAR_ENTRY, "a folder");
-	is_int(untar_pass(&u), 0, "has no content");
+	is_int(untar_skip_content(&u), 0, "has no content");
 	is_int(untar_next(&u, &rest, &piece), UNTAR_ENTRY, "another file");
 	is_view(u.entry.name, "b", "the right one");
 	is_int(untar_next(&u, &rest, &piece), UNTAR_DATA, "whose content is read");

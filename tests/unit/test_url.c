@@ -88,7 +88,7 @@ static void test_follow(void)
 
 	is_int(url_parse(&base, STR("https://a.b:5000/v2/x/y?z=/1/2")), 0, "a base");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		int r = url_follow(&u, &base, str_c(rows[i].ref), &text);
+		int r = url_resolve(&u, &base, str_c(rows[i].ref), &text);
 
 		is_int(r, rows[i].want ? 0 : ERR_SYNTAX, "to '%s'", rows[i].ref);
 		buf_reset(&out);
@@ -98,7 +98,8 @@ static void test_follow(void)
 	}
 	buf_free(&text);
 	buf_init(&text, 10);
-	is_int(url_follow(&u, &base, STR("/e"), &text), ERR_LIMIT, "too long an address");
+	is_int(url_resolve(&u, &base, STR("/e"), &text), ERR_LIMIT,
+		"too long an address");
 	buf_free(&text);
 	buf_free(&out);
 }
@@ -108,7 +109,7 @@ static bool same(const char *a, const char *b)
 	struct url x, y;
 
 	return url_parse(&x, str_c(a)) == 0 && url_parse(&y, str_c(b)) == 0 &&
-		url_same_origin(&x, &y);
+		url_is_same_origin(&x, &y);
 }
 
 static const char *hop(const char *a, const char *b, unsigned n)
@@ -117,7 +118,7 @@ static const char *hop(const char *a, const char *b, unsigned n)
 
 	if (url_parse(&x, str_c(a)) || url_parse(&y, str_c(b)))
 		return "not read";
-	return url_refuse_hop(&x, &y, n);
+	return url_check_redirect(&x, &y, n);
 }
 
 static void test_rules(void)
@@ -138,9 +139,9 @@ static enum reach reach(const char *text)
 {
 	struct dns_address a;
 
-	if (!dns_read(str_c(text), &a))
+	if (!dns_parse_address(str_c(text), &a))
 		return (enum reach)99;
-	return url_reach(a.bytes, a.len);
+	return url_classify(a.bytes, a.len);
 }
 
 static void test_reach(void)
@@ -160,34 +161,34 @@ static void test_reach(void)
 		{"100.64.0.1", REACH_PRIVATE},
 		{"127.0.0.1", REACH_LOOPBACK},
 		{"127.255.255.254", REACH_LOOPBACK},
-		{"0.0.0.0", REACH_NEVER},
-		{"169.254.169.254", REACH_NEVER},
-		{"224.0.0.1", REACH_NEVER},
-		{"255.255.255.255", REACH_NEVER},
+		{"0.0.0.0", REACH_FORBIDDEN},
+		{"169.254.169.254", REACH_FORBIDDEN},
+		{"224.0.0.1", REACH_FORBIDDEN},
+		{"255.255.255.255", REACH_FORBIDDEN},
 		{"2001:db8::1", REACH_PUBLIC},
 		{"::1", REACH_LOOPBACK},
-		{"::", REACH_NEVER},
+		{"::", REACH_FORBIDDEN},
 		{"::ffff:127.0.0.1", REACH_LOOPBACK},
-		{"::ffff:169.254.169.254", REACH_NEVER},
+		{"::ffff:169.254.169.254", REACH_FORBIDDEN},
 		{"::127.0.0.1", REACH_LOOPBACK},
 		{"64:ff9b::a00:1", REACH_PRIVATE},
 		{"2002:7f00:1::", REACH_LOOPBACK},
-		{"fe80::1", REACH_NEVER},
+		{"fe80::1", REACH_FORBIDDEN},
 		{"fec0::1", REACH_PRIVATE},
 		{"fd12::1", REACH_PRIVATE},
-		{"fd00:ec2::254", REACH_NEVER},
-		{"ff02::1", REACH_NEVER},
+		{"fd00:ec2::254", REACH_FORBIDDEN},
+		{"ff02::1", REACH_FORBIDDEN},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		is_int(reach(rows[i].address), rows[i].want, "%s", rows[i].address);
-	for (enum reach home = REACH_PUBLIC; home <= REACH_NEVER; home++) {
-		ok(url_may_reach(REACH_PUBLIC, home), "public from %d", home);
-		ok(url_may_reach(REACH_PRIVATE, home) == (home >= REACH_PRIVATE),
+	for (enum reach home = REACH_PUBLIC; home <= REACH_FORBIDDEN; home++) {
+		ok(url_is_reach_allowed(REACH_PUBLIC, home), "public from %d", home);
+		ok(url_is_reach_allowed(REACH_PRIVATE, home) == (home >= REACH_PRIVATE),
 			"private from %d", home);
-		ok(url_may_reach(REACH_LOOPBACK, home) == (home >= REACH_LOOPBACK),
+		ok(url_is_reach_allowed(REACH_LOOPBACK, home) == (home >= REACH_LOOPBACK),
 			"loopback from %d", home);
-		ok(!url_may_reach(REACH_NEVER, home), "never from %d", home);
+		ok(!url_is_reach_allowed(REACH_FORBIDDEN, home), "never from %d", home);
 	}
 }
 

@@ -62,7 +62,7 @@ static bool manage = true, sudo = true;
 
 static void ensure_named(const char *name, uid_t uid, const char *env_user)
 {
-	struct user_want w = {
+	struct user_conf w = {
 		.root = root,
 		.name = str_c(name),
 		.uid = uid,
@@ -383,7 +383,7 @@ static void check_no_sudo(void)
 
 static void check_shell_field(void)
 {
-	struct user_want w = {root, STR("odd"), 1000, "/x:y", NULL, true, false};
+	struct user_conf w = {root, STR("odd"), 1000, "/x:y", NULL, true, false};
 
 	debian("shell");
 	w.root = root;

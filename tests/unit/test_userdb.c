@@ -90,10 +90,10 @@ static void check_names(void)
 		"", "-x", "9x", "a:b", "a/b", "a\nb", "a b", "\xc3\xbc", "+x", ".x"};
 
 	for (size_t i = 0; i < ARRAY_LEN(good); i++)
-		ok(userdb_name_is_good(str_c(good[i])), "good name %zu", i);
+		ok(userdb_is_valid_name(str_c(good[i])), "good name %zu", i);
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-		ok(!userdb_name_is_good(str_c(bad[i])), "bad name %zu", i);
-	ok(!userdb_name_is_good(str_make("a\0b", 3)), "a NUL in a name");
+		ok(!userdb_is_valid_name(str_c(bad[i])), "bad name %zu", i);
+	ok(!userdb_is_valid_name(str_make("a\0b", 3)), "a NUL in a name");
 }
 
 int main(void)

@@ -92,41 +92,45 @@ static void check_home(void)
 	struct stat st;
 
 	set_home(in_top("all"));
-	is_int(userdirs_home(&agent, in_top("own"), state, out), 0, "$HOME");
+	is_int(userdirs_find_home(&agent, in_top("own"), state, out), 0, "$HOME");
 	is_str(out, in_top("own"), "when he can write there");
-	is_int(userdirs_home(&agent, in_top("locked"), state, out), 0, "not when not");
+	is_int(userdirs_find_home(&agent, in_top("locked"), state, out), 0,
+		"not when not");
 	is_str(out, in_top("all"), "but his entry's");
-	is_int(userdirs_home(&agent, NULL, state, out), 0, "without $HOME");
+	is_int(userdirs_find_home(&agent, NULL, state, out), 0, "without $HOME");
 	is_str(out, in_top("all"), "his entry's");
-	is_int(userdirs_home(&agent, "/", state, out), 0, "$HOME of an unknown uid");
+	is_int(userdirs_find_home(&agent, "/", state, out), 0, "$HOME of an unknown uid");
 	is_str(out, in_top("all"), "is none");
 	set_home("/nonexistent");
-	is_int(userdirs_home(&agent, "", state, out), 0, "without either");
+	is_int(userdirs_find_home(&agent, "", state, out), 0, "without either");
 	is_str(out, in_top("state/home"), "a folder of ours");
 	is_int(stat(out, &st) || st.st_uid != AGENT || st.st_mode != (S_IFDIR | 0700), 0,
 		"for him alone");
-	is_int(userdirs_home(&agent, "relative", state, out), 0, "a second time");
+	is_int(userdirs_find_home(&agent, "relative", state, out), 0, "a second time");
 	is_str(out, in_top("state/home"), "the same");
 	set_home("/");
 	memcpy(out, "kept", 5);
-	is_int(userdirs_home(&agent, NULL, in_top("file"), out), -ENOTDIR, "no state");
-	is_int(userdirs_home(&agent, NULL, in_top("no/state"), out), -ENOENT,
+	is_int(userdirs_find_home(&agent, NULL, in_top("file"), out), -ENOTDIR,
+		"no state");
+	is_int(userdirs_find_home(&agent, NULL, in_top("no/state"), out), -ENOENT,
 		"no place for state");
 	is_str(out, "kept", "nothing is set by a failure");
 	is_int(chown("state/home", 0, 0), 0, "a state of another's");
-	is_int(userdirs_home(&agent, NULL, state, out), -EACCES, "is no home");
+	is_int(userdirs_find_home(&agent, NULL, state, out), -EACCES, "is no home");
 }
 
 static void check_tmp(void)
 {
 	char out[USER_PATH_MAX] = "";
 
-	is_int(userdirs_tmp(&agent, in_top("own"), in_top("state"), out), 0, "$TMPDIR");
+	is_int(userdirs_find_tmp(&agent, in_top("own"), in_top("state"), out), 0,
+		"$TMPDIR");
 	is_str(out, in_top("own"), "when he can write there");
-	is_int(userdirs_tmp(&agent, in_top("locked"), in_top("state"), out), 0,
+	is_int(userdirs_find_tmp(&agent, in_top("locked"), in_top("state"), out), 0,
 		"not when not");
 	is_str(out, "/tmp", "but the usual place");
-	is_int(userdirs_tmp(&agent, NULL, in_top("state"), out), 0, "without $TMPDIR");
+	is_int(userdirs_find_tmp(&agent, NULL, in_top("state"), out), 0,
+		"without $TMPDIR");
 	is_str(out, "/tmp", "the usual place");
 }
 
@@ -142,7 +146,8 @@ static void check_work(void)
 	struct workdir_report w = {.seen = 0};
 	struct stat st;
 
-	is_int(userdirs_work(in_top("w/x/y"), &agent, 0, UINT64_MAX, &w), 0, "a new one");
+	is_int(userdirs_make_work(in_top("w/x/y"), &agent, 0, UINT64_MAX, &w), 0,
+		"a new one");
 	is_int(stat("w/x/y", &st), 0, "is there");
 	is_int(st.st_mode, S_IFDIR | 0775, "writable for the group");
 	is_int(st.st_uid, AGENT, "his");
@@ -159,7 +164,7 @@ static void check_work(void)
 			symlink("../../../locked", "w/x/y/dirlink") ||
 			mkfifo("w/x/y/fifo", 0600) || chmod("w/x/y", 0755),
 		0, "entries of others");
-	is_int(userdirs_work(in_top("w/x/y"), &agent, 0, UINT64_MAX, &w), 0,
+	is_int(userdirs_make_work(in_top("w/x/y"), &agent, 0, UINT64_MAX, &w), 0,
 		"the second");
 	is_int(w.seen, 8, "all of them");
 	is_int(w.changed, 6, "those of others");
@@ -183,10 +188,11 @@ static void check_bounds(void)
 		snprintf(name, sizeof(name), "many/%d", i);
 		put(name);
 	}
-	is_int(userdirs_work(in_top("many"), &agent, 0, clock_ms(), &w), 0, "no time");
+	is_int(userdirs_make_work(in_top("many"), &agent, 0, clock_ms(), &w), 0,
+		"no time");
 	is_str(w.stopped, "no more time", "ends early");
 	ok(w.seen < MANY, "with a part of the entries");
-	is_int(userdirs_work(in_top("many"), &agent, 0, UINT64_MAX, &w), 0,
+	is_int(userdirs_make_work(in_top("many"), &agent, 0, UINT64_MAX, &w), 0,
 		"time enough");
 	is_int(w.seen, MANY + 1, "all entries");
 	is_str(w.stopped, NULL, "to the end");
@@ -197,7 +203,8 @@ static void check_bounds(void)
 		if (mkdir("d", 0755) || chdir("d"))
 			ok(false, "cannot go deeper");
 	is_int(chdir(top), 0, "back");
-	is_int(userdirs_work(in_top("deep"), &agent, 0, UINT64_MAX, &w), 0, "very deep");
+	is_int(userdirs_make_work(in_top("deep"), &agent, 0, UINT64_MAX, &w), 0,
+		"very deep");
 	is_int(w.seen, WORKDIR_DEPTH_MAX + 1, "down to the limit");
 	is_str(w.stopped, "folders are nested too deeply", "told");
 }
@@ -206,13 +213,13 @@ static void check_refused(void)
 {
 	struct workdir_report w = {.seen = 77};
 
-	is_int(userdirs_work(in_top("file"), &agent, 0, UINT64_MAX, &w), -ENOTDIR,
+	is_int(userdirs_make_work(in_top("file"), &agent, 0, UINT64_MAX, &w), -ENOTDIR,
 		"a file");
-	is_int(userdirs_work(in_top("file/w"), &agent, 0, UINT64_MAX, &w), -ENOTDIR,
+	is_int(userdirs_make_work(in_top("file/w"), &agent, 0, UINT64_MAX, &w), -ENOTDIR,
 		"in a file");
-	is_int(userdirs_work("relative", &agent, 0, UINT64_MAX, &w), -EINVAL,
+	is_int(userdirs_make_work("relative", &agent, 0, UINT64_MAX, &w), -EINVAL,
 		"a relative path");
-	is_int(userdirs_work("", &agent, 0, UINT64_MAX, &w), -EINVAL, "no path");
+	is_int(userdirs_make_work("", &agent, 0, UINT64_MAX, &w), -EINVAL, "no path");
 	is_int(w.seen, 77, "nothing is set by a failure");
 }
 
@@ -236,15 +243,15 @@ static int as_agent(void)
 
 	if (setgid(GROUP) || setuid(AGENT))
 		return 10;
-	if (userdirs_work(in_top("own/w"), &agent, 0, UINT64_MAX, &w) || w.seen)
+	if (userdirs_make_work(in_top("own/w"), &agent, 0, UINT64_MAX, &w) || w.seen)
 		return 11;
-	if (userdirs_work(in_top("locked/w"), &agent, 0, UINT64_MAX, &w) != -EACCES)
+	if (userdirs_make_work(in_top("locked/w"), &agent, 0, UINT64_MAX, &w) != -EACCES)
 		return 12;
-	if (userdirs_work(in_top("file2/w"), &agent, 0, UINT64_MAX, &w) != -EACCES)
+	if (userdirs_make_work(in_top("file2/w"), &agent, 0, UINT64_MAX, &w) != -EACCES)
 		return 13;
 	if (userdirs_can_write(&agent, in_top("locked/all")))
 		return 14;
-	return userdirs_home(&agent, NULL, in_top("own/state"), out) ? 15 : 0;
+	return userdirs_find_home(&agent, NULL, in_top("own/state"), out) ? 15 : 0;
 }
 
 static int mounted(void)
@@ -257,7 +264,7 @@ static int mounted(void)
 	if (mount("none", "m/disk", "tmpfs", 0, NULL))
 		return 10;
 	put("m/disk/f");
-	if (userdirs_work(in_top("m"), &agent, 0, UINT64_MAX, &w) || w.failed)
+	if (userdirs_make_work(in_top("m"), &agent, 0, UINT64_MAX, &w) || w.failed)
 		return 11;
 	if (owner("m") != AGENT || owner("m/disk") != 0 || owner("m/disk/f") != 0)
 		return 12;
@@ -266,16 +273,17 @@ static int mounted(void)
 		return 13;
 	if (userdirs_can_write(&(struct user){.uid = 0}, in_top("m/disk")))
 		return 14;
-	if (userdirs_work(in_top("m/disk"), &agent, 0, UINT64_MAX, &w) || w.failed != 2)
+	if (userdirs_make_work(in_top("m/disk"), &agent, 0, UINT64_MAX, &w) ||
+		w.failed != 2)
 		return 15;
-	if (userdirs_work(in_top("m/disk/new"), &agent, 0, UINT64_MAX, &w) != -EROFS)
+	if (userdirs_make_work(in_top("m/disk/new"), &agent, 0, UINT64_MAX, &w) != -EROFS)
 		return 16;
 	/* No place for temporary files but our own. */
 	if (mount("none", "/dev/shm", "tmpfs", MS_RDONLY, NULL) ||
 		mount("none", "/var/tmp", "tmpfs", MS_RDONLY, NULL) || chdir("/") ||
 		mount("/usr", "/tmp", NULL, MS_BIND, NULL) || chmod("/var", 0755))
 		return 17;
-	if (userdirs_tmp(&agent, NULL, "/nonexistent/state", out) != -ENOENT)
+	if (userdirs_find_tmp(&agent, NULL, "/nonexistent/state", out) != -ENOENT)
 		return 18;
 	return 0;
 }

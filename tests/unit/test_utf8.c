@@ -74,9 +74,9 @@ static void test_rows(void)
 		utf8_repair(&out, s);
 		is_mem(out.n ? out.p : "", out.n, want ? want : s.p, want_n, "repair: %s",
 			rows[i].name);
-		is_int(utf8_valid(s), valid, "valid: %s", rows[i].name);
+		is_int(utf8_is_valid(s), valid, "valid: %s", rows[i].name);
 		is_int(utf8_count(s), rows[i].count, "count: %s", rows[i].name);
-		is_int(utf8_tail(s), rows[i].tail, "tail: %s", rows[i].name);
+		is_int(utf8_unfinished_length(s), rows[i].tail, "tail: %s", rows[i].name);
 		buf_free(&out);
 		free((char *)s.p);
 	}
@@ -92,7 +92,7 @@ static void test_all_code_points(void)
 		struct str s = str_make(text, utf8_encode(cp, text));
 		bool surrogate = cp >= 0xd800 && cp <= 0xdfff;
 
-		good = good && utf8_valid(s) == !surrogate;
+		good = good && utf8_is_valid(s) == !surrogate;
 		if (!surrogate)
 			good = good && utf8_next(&s) == cp && s.n == 0;
 	}
@@ -108,10 +108,10 @@ static void test_all_short_sequences(void)
 		char text[3] = {(char)(v >> 16), (char)(v >> 8), (char)v};
 
 		if (v < 0x100)
-			valid[1] += utf8_valid(str_make(text + 2, 1));
+			valid[1] += utf8_is_valid(str_make(text + 2, 1));
 		if (v < 0x10000)
-			valid[2] += utf8_valid(str_make(text + 1, 2));
-		valid[3] += utf8_valid(str_make(text, 3));
+			valid[2] += utf8_is_valid(str_make(text + 1, 2));
+		valid[3] += utf8_is_valid(str_make(text, 3));
 	}
 	is_int(valid[1], 128, "128 bytes are characters");
 	is_int(valid[2], 128 * 128 + 1920, "so many pairs of bytes are valid");

@@ -39,7 +39,7 @@ static int on_look(void *arg, struct watch_folder *parent, const char *name)
 	struct watch_folder *f;
 	int r = WATCH_ABSENT;
 
-	watch_tree_path(parent, &path);
+	watch_tree_put_path(parent, &path);
 	if (path.n)
 		buf_putc(&path, '/');
 	buf_puts(&path, name);
@@ -47,8 +47,8 @@ static int on_look(void *arg, struct watch_folder *parent, const char *name)
 	buf_putc(&path, '=');
 	for (const char *const *at = s->there; at && *at; at++)
 		if (str_starts(str_c(*at), buf_view(&path)) &&
-			(s->careless || watch_settled(s->w, parent, name)))
-			r = watch_found(s->w, parent, name, (*at)[path.n] - '0', &f);
+			(s->careless || watch_is_settled(s->w, parent, name)))
+			r = watch_add_folder(s->w, parent, name, (*at)[path.n] - '0', &f);
 	buf_free(&path);
 	return r;
 }
@@ -93,7 +93,7 @@ static void set_up(struct stage *s, const struct watch_ops *ops)
 	*s = (struct stage){.w = calloc(1, sizeof(struct watch)), .fed = 1000};
 	buf_init(&s->said, 1 << 20);
 	watch_init(s->w, ops, s);
-	if (watch_found(s->w, NULL, "", 1, &f))
+	if (watch_add_folder(s->w, NULL, "", 1, &f))
 		abort();
 }
 
@@ -179,7 +179,7 @@ static void test_kinds(void)
 		s.careless = true;
 		is_int(play(&s, lines, step, 1000), 0, "steps of %zu", step);
 		is_said(&s, want, "every kind");
-		is_int((long long)watch_due(s.w), -1, "nothing is due");
+		is_int((long long)watch_get_deadline(s.w), -1, "nothing is due");
 		tear_down(&s);
 	}
 }
@@ -192,7 +192,7 @@ static void test_halves(void)
 	is_int(play(&s, LINES({FROM, 1, 5, "a"}, {IN_CREATE, 1, 0, "b"}), 0, 1000), 0,
 		"half of a rename");
 	is_said(&s, "", "all waits for the other");
-	is_int((long long)watch_due(s.w), 1000 + WATCH_PAIR_MS, "for some time");
+	is_int((long long)watch_get_deadline(s.w), 1000 + WATCH_PAIR_MS, "for some time");
 	is_int(watch_run(s.w, 1000 + WATCH_PAIR_MS), 0, "it is over");
 	is_said(&s, "-a +b ", "moved away is removed");
 	is_int(play(&s, LINES({FROM, 1, 6, "a"}), 0, 1000), 0, "half");
@@ -290,7 +290,8 @@ static void test_places(void)
 	for (int a = 1; a < 100; a++)
 		for (int b = 1; b < 100; b++)
 			same += a != b &&
-				watch_place(a, "1.log") == watch_place(b, "2.log");
+				watch_moves_hash_place(a, "1.log") ==
+					watch_moves_hash_place(b, "2.log");
 	is_int((long long)same, 0, "names in neighbouring folders are told apart");
 }
 
@@ -303,7 +304,7 @@ static void test_writes(void)
 	is_int(play(&s, LINES({IN_MODIFY, 1, 0, "f"}, {IN_MODIFY, 1, 0, "f"}), 0, 1000),
 		0, "a burst");
 	is_said(&s, "", "nothing yet");
-	is_int((long long)watch_due(s.w), 1000 + WATCH_WRITE_MS, "but soon");
+	is_int((long long)watch_get_deadline(s.w), 1000 + WATCH_WRITE_MS, "but soon");
 	is_int(watch_run(s.w, 1000 + WATCH_WRITE_MS), 0, "then");
 	is_said(&s, "wf ", "it is told once");
 	is_int(play(&s,
@@ -424,7 +425,7 @@ static void test_bad(void)
 	while ((r = watch_feed(s.w, str_make((char *)&e, sizeof(e)), 0)) == 0)
 		n++;
 	is_int(r, ERR_LIMIT, "more than there is room for");
-	ok(n > 100000 && !watch_wants(s.w), "which was told before");
+	ok(n > 100000 && !watch_has_space(s.w), "which was told before");
 	tear_down(&s);
 }
 
@@ -438,11 +439,11 @@ static void test_many(void)
 	set_up(&s, &deep);
 	for (int i = 2; !r && i < WATCH_FOLDERS_MAX + 10; i++) {
 		snprintf(name, sizeof(name), "%d", i);
-		r = watch_found(s.w, s.w->tree.top, name, i, &f);
+		r = watch_add_folder(s.w, s.w->tree.top, name, i, &f);
 	}
 	is_int(r, ERR_LIMIT, "there is a limit of folders");
 	is_int((long long)s.w->tree.count, WATCH_FOLDERS_MAX, "and it is that");
-	is_int(watch_found(s.w, f, "in", 1, &f), WATCH_ABSENT,
+	is_int(watch_add_folder(s.w, f, "in", 1, &f), WATCH_ABSENT,
 		"the top does not lie in itself");
 	tear_down(&s);
 }

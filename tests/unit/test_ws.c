@@ -221,7 +221,7 @@ static void round_trip(size_t n, bool masked)
 	bool right = true;
 	uint8_t first[WS_HEAD_MAX];
 
-	head = ws_head(first, WS_BINARY, true, n, masked ? key : NULL);
+	head = ws_write_head(first, WS_BINARY, true, n, masked ? key : NULL);
 	memcpy(bytes, first, head);
 	for (size_t i = 0; i < n; i++)
 		bytes[head + i] = (char)(i * 7);
@@ -281,7 +281,7 @@ static void test_close(void)
 {
 	char out[WS_CONTROL_MAX], reason[200];
 	struct str long_one = str_make(reason, sizeof(reason));
-	size_t n = ws_close(out, WS_GOING_AWAY, STR("bye"));
+	size_t n = ws_write_close(out, WS_GOING_AWAY, STR("bye"));
 
 	is_view(str_make(out, n),
 		"\x03\xe9"
@@ -289,9 +289,9 @@ static void test_close(void)
 		"a close");
 	for (size_t i = 0; i < sizeof(reason); i += 2)
 		memcpy(reason + i, "\xc3\xa4", 2);
-	n = ws_close(out, WS_FAILED, long_one);
+	n = ws_write_close(out, WS_FAILED, long_one);
 	is_int((long long)n, 2 + 122, "a long reason is cut between characters");
-	ok(utf8_valid(str_make(out + 2, n - 2)), "and stays a text");
+	ok(utf8_is_valid(str_make(out + 2, n - 2)), "and stays a text");
 }
 
 static void test_handshake(void)
@@ -303,7 +303,7 @@ static void test_handshake(void)
 	ok(!ws_is_key(STR("dGhlIHNhbXBsZSBub25jZXXX")), "18 bytes");
 	ok(!ws_is_key(STR("dGhlIHNhbXBsZSBub25j!Q==")), "no base64");
 	ok(!ws_is_key(STR("")), "none");
-	ws_accept(&out, STR("dGhlIHNhbXBsZSBub25jZQ=="));
+	ws_write_accept(&out, STR("dGhlIHNhbXBsZSBub25jZQ=="));
 	is_view(buf_view(&out), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", "its answer");
 	buf_free(&out);
 }

@@ -45,7 +45,7 @@ static bool fits(struct str names, const char *text)
 	struct x509 c = {.names = names};
 	struct x509_host h;
 
-	return x509_host_read(&h, str_c(text)) == 0 && x509_is_for(&c, &h);
+	return x509_host_read(&h, str_c(text)) == 0 && x509_has_host(&c, &h);
 }
 
 static void test_names(void)

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static const struct xml_known known[] = {
+static const struct xml_namespace known[] = {
 	{"w", "urn:w"},
 	{"w", "urn:w-strict"},
 	{"a", "urn:a"},
@@ -39,7 +39,7 @@ static void tell(struct str doc, struct buf *out)
 			buf_putc(out, '.');
 	}
 	if (r < 0)
-		buf_fmt(out, "! %s", x->why);
+		buf_fmt(out, "! %s", x->reason);
 	ok(r == 0 || xml_next(x) == r, "an error stays");
 	free(copy);
 	free(x);

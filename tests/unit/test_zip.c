@@ -68,13 +68,13 @@ static void test_entries(void)
 	if (!r)
 		r = zip_open(&z, &odd, 1000000, 0);
 	for (int i = 0; i < 1000 && !r; i++)
-		r = zip_data(&z, STR("0123456789"));
+		r = zip_add_data(&z, STR("0123456789"));
 	if (!r)
 		r = zip_close(&z);
 	if (!r)
 		r = zip_open(&z, &raw, 1000000, 1);
 	for (int i = 0; i < 1000 && !r; i++)
-		r = zip_data(&z, STR("0123456789"));
+		r = zip_add_data(&z, STR("0123456789"));
 	if (!r)
 		r = zip_close(&z);
 	is_int(r, 0, "five entries");
@@ -135,9 +135,9 @@ static void test_refused(void)
 	is_int(zip_open(&z, &dir, 1, 0), ERR_SYNTAX, "the same in pieces");
 	e.name = STR("f");
 	is_int(zip_open(&z, &e, 3, 0), 0, "at most three bytes");
-	is_int(zip_data(&z, STR("ab")), 0, "two");
-	is_int(zip_data(&z, STR("cd")), ERR_RANGE, "are not four");
-	is_int(zip_data(&z, STR("c")), 0, "but three");
+	is_int(zip_add_data(&z, STR("ab")), 0, "two");
+	is_int(zip_add_data(&z, STR("cd")), ERR_RANGE, "are not four");
+	is_int(zip_add_data(&z, STR("c")), 0, "but three");
 	is_int(zip_close(&z), 0, "closed");
 	finish(&z, STR(""));
 	judge(&out, "print(z.read(\"f\"), len(z.namelist()[0]))", "b'abc' 65535\n",
@@ -202,18 +202,19 @@ static void test_blocks(void)
 	zip_init(&z, &out);
 	r = zip_open(&z, &e, sizeof(content), 0);
 	for (size_t n = first; n && !r; n = n == first ? second : 0) {
-		r = zip_block(&z, str_make(content + at, n), head);
+		r = zip_add_block(&z, str_make(content + at, n), head);
 		buf_put(&out, head, sizeof(head));
 		buf_put(&out, content + at, n);
 		at += n;
 	}
 	is_int(r, 0, "two blocks");
-	is_int(zip_data(&z, str_make(content + at, sizeof(content) - at)), 0, "the rest");
-	is_int(zip_block(&z, STR("x"), head), ERR_RANGE, "and no more");
+	is_int(zip_add_data(&z, str_make(content + at, sizeof(content) - at)), 0,
+		"the rest");
+	is_int(zip_add_block(&z, STR("x"), head), ERR_RANGE, "and no more");
 	is_int(zip_close(&z), 0, "closed");
 	r = zip_open(&z, &next, 5, 1);
 	if (!r)
-		r = zip_data(&z, STR("hello"));
+		r = zip_add_data(&z, STR("hello"));
 	if (!r)
 		r = zip_close(&z);
 	is_int(r, 0, "another that is packed");
@@ -245,7 +246,7 @@ static void test_zip64(void)
 	zip_init(&z, &out);
 	r = zip_open(&z, &big, size, 1);
 	for (uint64_t at = 0; at < size && !r; at += PIECE) {
-		r = zip_data(&z,
+		r = zip_add_data(&z,
 			str_make(zeros, size - at < PIECE ? (size_t)(size - at) : PIECE));
 		if (!r)
 			r = fd_write_all(fd, out.p, out.n);

@@ -22,10 +22,10 @@ static void feed(struct zmtp *z, const char *p, size_t n, struct buf *seen)
 
 	if (n)
 		memcpy(exact, p, n);
-	while ((step = zmtp_next(z, &in, &m)) != ZMTP_MORE && step != ZMTP_BAD) {
+	while ((step = zmtp_next(z, &in, &m)) != ZMTP_MORE && step != ZMTP_FAILED) {
 		if (step == ZMTP_READY)
 			buf_puts(seen, "R");
-		if (step == ZMTP_LOST)
+		if (step == ZMTP_DROPPED)
 			buf_fmt(seen, "L:%llu", (unsigned long long)m.bytes);
 		if (step != ZMTP_MESSAGE)
 			continue;
@@ -36,8 +36,8 @@ static void feed(struct zmtp *z, const char *p, size_t n, struct buf *seen)
 		}
 		buf_puts(seen, "]");
 	}
-	if (step == ZMTP_BAD)
-		buf_fmt(seen, "BAD:%s:%.*s", z->why, STR_ARG(z->said));
+	if (step == ZMTP_FAILED)
+		buf_fmt(seen, "BAD:%s:%.*s", z->reason, STR_ARG(z->peer_reason));
 	free(exact);
 }
 
@@ -59,14 +59,14 @@ static void check(enum zmtp_type type, struct str in, const char *want, struct b
 		buf_reset(&seen);
 		zmtp_init(&z, type, STR("me"));
 		feed(&z, in.p, at, &seen);
-		if (z.state != ZMTP_S_BAD)
+		if (z.state != ZMTP_S_FAILED)
 			feed(&z, in.p + at, in.n - at, &seen);
 		wrong += !str_eq(buf_view(&seen), str_c(want));
 		zmtp_free(&z);
 	}
 	buf_reset(&seen);
 	zmtp_init(&z, type, STR("me"));
-	for (size_t at = 0; at < in.n && z.state != ZMTP_S_BAD; at++)
+	for (size_t at = 0; at < in.n && z.state != ZMTP_S_FAILED; at++)
 		feed(&z, in.p + at, 1, &seen);
 	wrong += !str_eq(buf_view(&seen), str_c(want));
 	zmtp_free(&z);

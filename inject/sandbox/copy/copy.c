@@ -8,23 +8,23 @@
 
 enum { COPY_ROUNDS = INJECT_STREAM_MS / INJECT_ENGINE_MS };
 
-static struct str trim_path(struct str path)
+static struct str copy_trim_path(struct str path)
 {
-	if (copy_wants_content(path))
+	if (copy_is_content_path(path))
 		path.n -= 2;
 	while (path.n && path.p[path.n - 1] == '/')
 		path.n--;
 	return path;
 }
 
-bool copy_wants_content(struct str path)
+bool copy_is_content_path(struct str path)
 {
 	return str_ends(path, STR("/.")) || str_eq(path, STR("."));
 }
 
 struct str copy_base(struct str path)
 {
-	struct str all = trim_path(path);
+	struct str all = copy_trim_path(path);
 	size_t at = all.n;
 
 	while (at && all.p[at - 1] != '/')
@@ -34,7 +34,7 @@ struct str copy_base(struct str path)
 
 struct str copy_parent(struct str path)
 {
-	struct str all = trim_path(path);
+	struct str all = copy_trim_path(path);
 	struct str base = copy_base(path);
 
 	all.n -= base.n;
@@ -58,54 +58,55 @@ static bool copy_peer_answers(const struct copy *c)
 	bool answers;
 
 	if (c->sandbox->running)
-		return sandbox_alive(c->sandbox, INJECT_ALIVE_MS) == 0;
-	quiet = engine_quiet(c->engine);
+		return sandbox_check_alive(c->sandbox, INJECT_ALIVE_MS) == 0;
+	quiet = engine_copy_silent(c->engine);
 	quiet.idle_ms = INJECT_ALIVE_MS;
-	answers = engine_ask(&quiet, &reply, "GET", STR(""), "/_ping") == 0 &&
+	answers = engine_request(&quiet, &reply, "GET", STR(""), "/_ping") == 0 &&
 		reply.status == 200;
 	reply_free(&reply);
 	return answers;
 }
 
 /* Whether to wait again after the error r. */
-static bool copy_waits(const struct copy *c, struct call *call, int r, unsigned *rounds)
+static bool copy_waits(
+	const struct copy *c, struct http_client *call, int r, unsigned *rounds)
 {
 	if ((r != -ETIMEDOUT && r != -ETIME) || ++*rounds >= COPY_ROUNDS ||
 		!copy_peer_answers(c))
 		return false;
-	call_limit(call, INJECT_ENGINE_MS, INJECT_ENGINE_MS);
+	http_client_set_limits(call, INJECT_ENGINE_MS, INJECT_ENGINE_MS);
 	return true;
 }
 
-int copy_read(
-	const struct copy *c, struct call *call, unsigned *rounds, struct str *piece)
+int copy_read(const struct copy *c, struct http_client *call, unsigned *rounds,
+	struct str *piece)
 {
 	int r;
 
 	do
-		r = call_read(call, piece);
+		r = http_client_read(call, piece);
 	while (r < 0 && copy_waits(c, call, r, rounds));
 	return r;
 }
 
-int copy_finish(const struct copy *c, struct call *call)
+int copy_finish(const struct copy *c, struct http_client *call)
 {
 	unsigned rounds = 0;
 	int r;
 
-	call_limit(call, INJECT_ENGINE_MS, INJECT_ENGINE_MS);
+	http_client_set_limits(call, INJECT_ENGINE_MS, INJECT_ENGINE_MS);
 	do
-		r = call_finish(call);
+		r = http_client_finish(call);
 	while (r < 0 && copy_waits(c, call, r, &rounds));
 	return r;
 }
 
-int copy_begin(
-	const struct copy *c, const char *method, struct str path, struct call *call)
+int copy_begin(const struct copy *c, const char *method, struct str path,
+	struct http_client *call)
 {
 	struct target target;
 	bool puts = strcmp(method, "PUT") == 0;
-	const struct call_request q = {
+	const struct http_client_request q = {
 		.method = method,
 		.target = &target,
 		.type = puts ? "application/x-tar" : NULL,
@@ -119,7 +120,7 @@ int copy_begin(
 	else
 		target_add(&target, "/containers/%s/archive?path=%.*s",
 			c->sandbox->state.id, STR_ARG(path));
-	call_begin(call, -1, 0, false);
+	http_client_begin(call, -1, 0, false);
 	if (target_error(&target))
 		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
 	else if (c->sandbox->running)
@@ -130,20 +131,20 @@ int copy_begin(
 	return r;
 }
 
-int copy_refused(const struct copy *c, struct call *call)
+int copy_fail_status(const struct copy *c, struct http_client *call)
 {
 	struct reply reply;
 	int r;
 
 	reply_init(&reply);
 	reply.status = call->head.status;
-	r = call_collect(call, &reply.body);
+	r = http_client_read_all(call, &reply.body);
 	if (r)
 		r = copy_fail(c, r);
 	else if (c->sandbox->running)
-		r = sandbox_refused(c->sandbox, &reply);
+		r = sandbox_fail_reply(c->sandbox, &reply);
 	else
-		r = engine_refused(&reply, NULL, "copying %s", c->remote);
+		r = engine_fail_reply(&reply, NULL, "copying %s", c->remote);
 	reply_free(&reply);
 	return r;
 }
@@ -155,11 +156,11 @@ int copy_refused(const struct copy *c, struct call *call)
 static int copy_ask_head_take(
 	const struct copy *c, const char *method, struct target *target, unsigned *status)
 {
-	const struct call_request q = {.method = method, .target = target};
-	struct call call;
+	const struct http_client_request q = {.method = method, .target = target};
+	struct http_client call;
 	int r;
 
-	call_begin(&call, -1, 0, false);
+	http_client_begin(&call, -1, 0, false);
 	if (target_error(target))
 		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
 	else if (c->sandbox->running)
@@ -167,12 +168,12 @@ static int copy_ask_head_take(
 	else
 		r = engine_start(c->engine, &call, &q, INJECT_ENGINE_MS);
 	if (!r) {
-		r = call_finish(&call);
+		r = http_client_finish(&call);
 		r = r ? copy_fail(c, r) : 0;
 	}
 	if (!r)
 		*status = call.head.status;
-	call_close(&call);
+	http_client_close(&call);
 	target_free(target);
 	return r;
 }
@@ -190,7 +191,8 @@ static int copy_ask_engine(
 }
 
 /* Finds the kind by the engine, which finds nothing below a path that is no folder. */
-static int look_stopped(const struct copy *c, struct str path, enum copy_kind *kind)
+static int copy_find_stopped_kind(
+	const struct copy *c, struct str path, enum copy_kind *kind)
 {
 	unsigned status = 0;
 	int r = copy_ask_engine(c, path, true, &status);
@@ -210,7 +212,8 @@ static int look_stopped(const struct copy *c, struct str path, enum copy_kind *k
  * Finds the kind by GET /v1/files, which follows a link. Other errors, such as that of a
  * file without the right to read it, count as a file.
  */
-static int look_running(const struct copy *c, struct str path, enum copy_kind *kind)
+static int copy_find_running_kind(
+	const struct copy *c, struct str path, enum copy_kind *kind)
 {
 	struct target t;
 	unsigned status = 0;
@@ -226,14 +229,14 @@ static int look_running(const struct copy *c, struct str path, enum copy_kind *k
 	return r;
 }
 
-int copy_look(const struct copy *c, struct str path, enum copy_kind *kind)
+int copy_find_kind(const struct copy *c, struct str path, enum copy_kind *kind)
 {
-	struct str bare = trim_path(path);
+	struct str bare = copy_trim_path(path);
 
 	if (!bare.n) {
 		*kind = COPY_FOLDER;
 		return 0;
 	}
-	return c->sandbox->running ? look_running(c, bare, kind)
-				   : look_stopped(c, bare, kind);
+	return c->sandbox->running ? copy_find_running_kind(c, bare, kind)
+				   : copy_find_stopped_kind(c, bare, kind);
 }

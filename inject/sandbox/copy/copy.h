@@ -24,24 +24,24 @@ int copy_up(const struct copy *c) MUST_USE;
 enum copy_kind { COPY_ABSENT, COPY_FILE, COPY_FOLDER };
 
 /* Finds the kind of a path of the sandbox; links are followed. 0 or an error. */
-int copy_look(const struct copy *c, struct str path, enum copy_kind *kind) MUST_USE;
+int copy_find_kind(const struct copy *c, struct str path, enum copy_kind *kind) MUST_USE;
 
 /* Begins the exchange of an archive with path; the caller closes call. */
 int copy_begin(const struct copy *c, const char *method, struct str path,
-	struct call *call) MUST_USE;
+	struct http_client *call) MUST_USE;
 /*
- * As call_read and call_finish, for a busy peer: it may be silent or slow for up to
- * INJECT_STREAM_MS in all while it answers other requests. *rounds is 0
- * before the first piece.
+ * As http_client_read and http_client_finish, for a busy peer: it may be silent or slow
+ * for up to INJECT_STREAM_MS in all while it answers other requests. *rounds is 0 before
+ * the first piece.
  */
-int copy_read(const struct copy *c, struct call *call, unsigned *rounds,
+int copy_read(const struct copy *c, struct http_client *call, unsigned *rounds,
 	struct str *piece) MUST_USE;
-int copy_finish(const struct copy *c, struct call *call) MUST_USE;
+int copy_finish(const struct copy *c, struct http_client *call) MUST_USE;
 /*
  * Prints why the server or engine refuses; returns FAIL_ENVIRONMENT, or the error of
  * reading its answer.
  */
-int copy_refused(const struct copy *c, struct call *call);
+int copy_fail_status(const struct copy *c, struct http_client *call);
 /* Prints that the exchange failed with r. */
 int copy_fail(const struct copy *c, int r);
 
@@ -49,6 +49,6 @@ int copy_fail(const struct copy *c, int r);
 struct str copy_base(struct str path);
 struct str copy_parent(struct str path);
 /* Whether a path ends in "/.". */
-bool copy_wants_content(struct str path);
+bool copy_is_content_path(struct str path);
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct down {
+struct copy_download {
 	const struct copy *copy;
 	bool folder;    /* the source is a folder */
 	struct str top; /* local name of its top; empty for its content alone */
@@ -27,7 +27,7 @@ struct down {
 	struct copy_space space;
 };
 
-static int to_stdout(const struct copy *c, struct call *call)
+static int copy_down_write_stdout(const struct copy *c, struct http_client *call)
 {
 	struct str piece = {0};
 	unsigned rounds = 0;
@@ -47,7 +47,7 @@ static int to_stdout(const struct copy *c, struct call *call)
  * Sets the local name of an entry. The engine puts the source's own name in front of all
  * names; the server sends names relative to the folder, and "." for the folder itself.
  */
-static struct str rename_entry(struct down *d, struct str name)
+static struct str copy_down_rename_entry(struct copy_download *d, struct str name)
 {
 	if (!d->copy->sandbox->running)
 		(void)str_cut(&name, '/');
@@ -61,7 +61,7 @@ static struct str rename_entry(struct down *d, struct str name)
 	return buf_view(&d->name);
 }
 
-static int copy_down_put_entry(struct down *d)
+static int copy_down_put_entry(struct copy_download *d)
 {
 	const struct untar_entry *e = &d->tar.entry;
 	struct str target = e->target, name;
@@ -69,10 +69,10 @@ static int copy_down_put_entry(struct down *d)
 	int r;
 
 	if (e->type == UNTAR_HARDLINK) {
-		buf_str(&kept, rename_entry(d, target));
+		buf_str(&kept, copy_down_rename_entry(d, target));
 		target = buf_view(&kept);
 	}
-	name = rename_entry(d, e->name);
+	name = copy_down_rename_entry(d, e->name);
 	if (!name.n || d->name.err) {
 		buf_free(&kept);
 		return d->name.err;
@@ -99,16 +99,16 @@ static int copy_down_put_entry(struct down *d)
 }
 
 /* Handles an entry. A header may name 2,000 folders, and each missing folder is made. */
-static int copy_down_take_entry(struct down *d)
+static int copy_down_take_entry(struct copy_download *d)
 {
 	uint64_t before = d->to.entries, made;
 	int r = copy_down_put_entry(d);
 
 	made = d->to.entries - before;
-	return r ? r : copy_space_take(&d->space, d->to.dest, 0, made ? made : 1);
+	return r ? r : copy_space_reserve(&d->space, d->to.dest, 0, made ? made : 1);
 }
 
-static int end_file(struct down *d)
+static int copy_down_end_file(struct copy_download *d)
 {
 	const struct timespec times[2] = {
 		{.tv_nsec = UTIME_OMIT}, {.tv_sec = d->tar.entry.mtime}};
@@ -124,7 +124,7 @@ static int end_file(struct down *d)
  * Writes content with holes. Holes take no space, but an archive of zeros may have no
  * end.
  */
-static int put_content(struct down *d, struct str content)
+static int copy_down_write_content(struct copy_download *d, struct str content)
 {
 	struct holes ahead = d->holes;
 	struct str rest = content, data;
@@ -133,14 +133,14 @@ static int put_content(struct down *d, struct str content)
 
 	while (holes_next(&ahead, &rest, &data, &at))
 		bytes += data.n;
-	r = copy_space_take(&d->space, d->to.dest, bytes, 0);
+	r = copy_space_reserve(&d->space, d->to.dest, bytes, 0);
 	if (!r)
 		r = copy_space_skip(&d->space, d->to.dest, content.n - bytes);
 	return r ? r : holes_write(&d->holes, d->fd, content);
 }
 
 /* Handles a piece of the archive: 0; 1 at the end of the archive. */
-static int take_piece(struct down *d, struct str in)
+static int copy_down_on_piece(struct copy_download *d, struct str in)
 {
 	for (;;) {
 		struct str content = {0};
@@ -155,10 +155,10 @@ static int take_piece(struct down *d, struct str in)
 			r = copy_down_take_entry(d);
 			break;
 		case UNTAR_DATA:
-			r = put_content(d, content);
+			r = copy_down_write_content(d, content);
 			break;
 		case UNTAR_END:
-			r = end_file(d);
+			r = copy_down_end_file(d);
 			break;
 		default:
 			break;
@@ -168,7 +168,7 @@ static int take_piece(struct down *d, struct str in)
 	}
 }
 
-static int unpack_stream(struct down *d, struct call *call)
+static int copy_down_unpack_stream(struct copy_download *d, struct http_client *call)
 {
 	struct str piece = {0};
 	unsigned rounds = 0;
@@ -176,7 +176,7 @@ static int unpack_stream(struct down *d, struct call *call)
 	int r, s;
 
 	while ((r = copy_read(d->copy, call, &rounds, &piece)) == 1) {
-		s = done ? 0 : take_piece(d, piece);
+		s = done ? 0 : copy_down_on_piece(d, piece);
 		if (s == -ENOSPC)
 			return out_fail("make room, choose another place, or write an "
 					"archive elsewhere with - as the PATH here",
@@ -188,7 +188,7 @@ static int unpack_stream(struct down *d, struct call *call)
 				"%.*s: %s",
 				STR_ARG(d->name.n ? buf_view(&d->name)
 						  : str_c(d->copy->remote)),
-				d->tar.why ? d->tar.why : err_text(s));
+				d->tar.reason ? d->tar.reason : err_text(s));
 		done = done || s == 1;
 	}
 	if (!r && !done)
@@ -196,7 +196,8 @@ static int unpack_stream(struct down *d, struct call *call)
 	return r;
 }
 
-static int unpack_at(struct down *d, struct call *call, struct str parent)
+static int copy_down_unpack_at(
+	struct copy_download *d, struct http_client *call, struct str parent)
 {
 	char path[FILE_PATH_MAX];
 	int dir, r;
@@ -216,7 +217,7 @@ static int unpack_at(struct down *d, struct call *call, struct str parent)
 	d->to.entries_max = UINT64_MAX;
 	copy_space_init(&d->space);
 	untar_init(&d->tar);
-	r = unpack_stream(d, call);
+	r = copy_down_unpack_stream(d, call);
 	if (!r) {
 		r = unpack_commit(&d->to);
 		if (r)
@@ -231,7 +232,7 @@ static int unpack_at(struct down *d, struct call *call, struct str parent)
 }
 
 /* Chooses the target folder and the name in it. */
-static int choose(struct down *d, struct str *parent)
+static int copy_down_choose_target(struct copy_download *d, struct str *parent)
 {
 	const struct copy *c = d->copy;
 	struct str local = str_c(c->local);
@@ -240,7 +241,7 @@ static int choose(struct down *d, struct str *parent)
 
 	if (!r && S_ISDIR(st.st_mode)) {
 		*parent = local;
-		d->top = copy_wants_content(str_c(c->remote))
+		d->top = copy_is_content_path(str_c(c->remote))
 			? str_make(NULL, 0)
 			: copy_base(str_c(c->remote));
 		return 0;
@@ -261,16 +262,16 @@ static int choose(struct down *d, struct str *parent)
 
 int copy_down(const struct copy *c)
 {
-	struct down d = {.copy = c, .fd = -1, .name = BUF_INIT(FILE_PATH_MAX)};
+	struct copy_download d = {.copy = c, .fd = -1, .name = BUF_INIT(FILE_PATH_MAX)};
 	bool raw = strcmp(c->local, "-") == 0;
 	struct str parent = {0};
-	struct call call;
+	struct http_client call;
 	enum copy_kind kind = COPY_ABSENT;
-	int r = raw ? 0 : copy_look(c, str_c(c->remote), &kind);
+	int r = raw ? 0 : copy_find_kind(c, str_c(c->remote), &kind);
 
 	d.folder = kind == COPY_FOLDER;
 	if (!r && !raw)
-		r = choose(&d, &parent);
+		r = copy_down_choose_target(&d, &parent);
 	if (r)
 		return r;
 	r = copy_begin(c, "GET", str_c(c->remote), &call);
@@ -279,12 +280,13 @@ int copy_down(const struct copy *c)
 		if (r)
 			r = copy_fail(c, r);
 		else if (call.head.status != 200)
-			r = copy_refused(c, &call);
+			r = copy_fail_status(c, &call);
 		else
-			r = raw ? to_stdout(c, &call) : unpack_at(&d, &call, parent);
+			r = raw ? copy_down_write_stdout(c, &call)
+				: copy_down_unpack_at(&d, &call, parent);
 		r = r ? copy_fail(c, r) : 0;
 	}
-	call_close(&call);
+	http_client_close(&call);
 	buf_free(&d.name);
 	return r;
 }

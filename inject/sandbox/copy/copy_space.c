@@ -53,7 +53,7 @@ int copy_space_skip(struct copy_space *s, int dir, uint64_t bytes)
 	return s->holes_max && s->holes > s->holes_max ? -ENOSPC : 0;
 }
 
-int copy_space_take(struct copy_space *s, int dir, uint64_t bytes, uint64_t entries)
+int copy_space_reserve(struct copy_space *s, int dir, uint64_t bytes, uint64_t entries)
 {
 	if (bytes > s->bytes || entries > s->entries) {
 		int r = copy_space_look(s, dir);

@@ -24,7 +24,7 @@ void copy_space_init(struct copy_space *s);
  * Called before bytes and entries are written to the file system of the folder dir. 0;
  * -ENOSPC: it would be nearly full then; -errno.
  */
-int copy_space_take(
+int copy_space_reserve(
 	struct copy_space *s, int dir, uint64_t bytes, uint64_t entries) MUST_USE;
 
 /*

@@ -11,42 +11,42 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-struct up {
+struct copy_upload {
 	const struct copy *copy;
-	struct call *call;
+	struct http_client *call;
 	struct str top; /* name of the source there; empty for its content alone */
 	struct buf name;
 	struct buf out;
 };
 
-static int put(struct up *u, bool all)
+static int copy_up_flush(struct copy_upload *u, bool all)
 {
 	int r = u->out.err;
 
 	if (!r && (all || u->out.n >= TRANSFER_PIECE)) {
 		/* Slow stdin does not count against the time limit of the peer. */
-		call_limit(u->call, INJECT_STREAM_MS, INJECT_STREAM_MS);
-		r = call_push(u->call, buf_view(&u->out));
+		http_client_set_limits(u->call, INJECT_STREAM_MS, INJECT_STREAM_MS);
+		r = http_client_push(u->call, buf_view(&u->out));
 		buf_reset(&u->out);
 	}
 	return r;
 }
 
-static int unreadable(struct str path, int err)
+static int copy_up_fail_read(struct str path, int err)
 {
 	return out_fail("leave it out, or make it readable", "%.*s: %s", STR_ARG(path),
 		err_text(err));
 }
 
 /* Sends exactly the size in the header. */
-static int put_content(struct up *u, int fd, uint64_t size)
+static int copy_up_send_content(struct copy_upload *u, int fd, uint64_t size)
 {
 	uint64_t left = size;
 	int r = 0;
 
 	while (left && !r) {
 		size_t want = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
-		char *room = buf_room(&u->out, want);
+		char *room = buf_reserve(&u->out, want);
 		ssize_t n = room ? read(fd, room, want) : -1;
 
 		if (!room)
@@ -59,13 +59,14 @@ static int put_content(struct up *u, int fd, uint64_t size)
 				n ? err_text(-errno) : "it became shorter");
 		buf_commit(&u->out, (size_t)n);
 		left -= (uint64_t)n;
-		r = put(u, false);
+		r = copy_up_flush(u, false);
 	}
 	pax_pad(&u->out, size);
 	return r;
 }
 
-static int put_entry(struct up *u, int dir, const char *name, const struct stat *st)
+static int copy_up_send_entry(
+	struct copy_upload *u, int dir, const char *name, const struct stat *st)
 {
 	char target[FILE_PATH_MAX];
 	struct pax_entry e = {
@@ -92,22 +93,22 @@ static int put_entry(struct up *u, int dir, const char *name, const struct stat 
 		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
 	}
 	if (!r)
-		r = pax_header(&u->out, &e);
+		r = pax_write_header(&u->out, &e);
 	if (r == ERR_TYPE) {
 		out_note("od-runtime: left out, as it is neither file, folder nor link: "
 			 "%.*s",
 			STR_ARG(e.name));
 		r = 0;
 	} else if (r) {
-		r = unreadable(e.name, r);
+		r = copy_up_fail_read(e.name, r);
 	} else if (fd >= 0) {
-		r = put_content(u, fd, e.size);
+		r = copy_up_send_content(u, fd, e.size);
 	}
 	fd_close(&fd);
-	return r ? r : put(u, false);
+	return r ? r : copy_up_flush(u, false);
 }
 
-static void set_name(struct up *u, struct str path)
+static void copy_up_set_name(struct copy_upload *u, struct str path)
 {
 	buf_reset(&u->name);
 	buf_str(&u->name, u->top);
@@ -117,34 +118,34 @@ static void set_name(struct up *u, struct str path)
 }
 
 /* A tree_fn. */
-static int put_item(void *arg, const struct tree_item *i)
+static int copy_up_on_tree_item(void *arg, const struct tree_item *i)
 {
-	struct up *u = arg;
+	struct copy_upload *u = arg;
 
-	set_name(u, i->path);
+	copy_up_set_name(u, i->path);
 	if (i->err)
-		return unreadable(i->path, i->err);
-	return put_entry(u, i->dir, i->name, &i->st);
+		return copy_up_fail_read(i->path, i->err);
+	return copy_up_send_entry(u, i->dir, i->name, &i->st);
 }
 
-static int put_tree(struct up *u, const struct stat *st)
+static int copy_up_send_tree(struct copy_upload *u, const struct stat *st)
 {
 	int dir = fd_open(u->copy->local, O_RDONLY | O_DIRECTORY, 0);
-	int r = dir < 0 ? unreadable(str_c(u->copy->local), dir) : 0;
+	int r = dir < 0 ? copy_up_fail_read(str_c(u->copy->local), dir) : 0;
 
-	set_name(u, (struct str){0});
+	copy_up_set_name(u, (struct str){0});
 	if (!r && u->name.n)
-		r = put_entry(u, AT_FDCWD, u->copy->local, st);
+		r = copy_up_send_entry(u, AT_FDCWD, u->copy->local, st);
 	if (!r)
-		r = tree_each(dir, put_item, u);
+		r = tree_for_each(dir, copy_up_on_tree_item, u);
 	fd_close(&dir);
 	return r;
 }
 
-static int put_stdin(struct up *u)
+static int copy_up_send_stdin(struct copy_upload *u)
 {
 	for (;;) {
-		char *room = buf_room(&u->out, TRANSFER_PIECE);
+		char *room = buf_reserve(&u->out, TRANSFER_PIECE);
 		ssize_t n = room ? read(STDIN_FILENO, room, TRANSFER_PIECE) : -1;
 		int r;
 
@@ -156,42 +157,44 @@ static int put_stdin(struct up *u)
 			return out_fail("check what writes to standard input",
 				"reading the archive: %s", err_text(-errno));
 		buf_commit(&u->out, (size_t)n);
-		r = put(u, true);
+		r = copy_up_flush(u, true);
 		if (r || n == 0)
 			return r;
 	}
 }
 
-static int put_all(struct up *u, bool raw, const struct stat *st)
+static int copy_up_send_all(struct copy_upload *u, bool raw, const struct stat *st)
 {
 	int r;
 
 	if (raw)
-		return put_stdin(u);
+		return copy_up_send_stdin(u);
 	if (S_ISDIR(st->st_mode)) {
-		r = put_tree(u, st);
+		r = copy_up_send_tree(u, st);
 	} else {
-		set_name(u, (struct str){0});
-		r = put_entry(u, AT_FDCWD, u->copy->local, st);
+		copy_up_set_name(u, (struct str){0});
+		r = copy_up_send_entry(u, AT_FDCWD, u->copy->local, st);
 	}
 	pax_end(&u->out);
-	return r ? r : put(u, true);
+	return r ? r : copy_up_flush(u, true);
 }
 
 /* Chooses the target folder and the name in it. */
-static int choose(struct up *u, bool is_folder, struct str *parent)
+static int copy_up_choose_target(
+	struct copy_upload *u, bool is_folder, struct str *parent)
 {
 	const struct copy *c = u->copy;
 	struct str remote = str_c(c->remote);
 	enum copy_kind kind;
-	int r = copy_look(c, remote, &kind);
+	int r = copy_find_kind(c, remote, &kind);
 
 	if (r)
 		return r;
 	*parent = remote;
 	if (kind == COPY_FOLDER) {
-		u->top = copy_wants_content(str_c(c->local)) ? str_make(NULL, 0)
-							     : copy_base(str_c(c->local));
+		u->top = copy_is_content_path(str_c(c->local))
+			? str_make(NULL, 0)
+			: copy_base(str_c(c->local));
 		return 0;
 	}
 	if (is_folder && kind == COPY_FILE)
@@ -208,8 +211,8 @@ static int choose(struct up *u, bool is_folder, struct str *parent)
 
 int copy_up(const struct copy *c)
 {
-	struct call call;
-	struct up u = {
+	struct http_client call;
+	struct copy_upload u = {
 		.copy = c,
 		.call = &call,
 		.name = BUF_INIT(FILE_PATH_MAX),
@@ -228,17 +231,17 @@ int copy_up(const struct copy *c)
 		stat(c->local, &st) < 0)
 		return out_fail("check the path, and the rights of its folder", "%s: %s",
 			c->local, err_text(-errno));
-	r = raw ? 0 : choose(&u, S_ISDIR(st.st_mode), &parent);
+	r = raw ? 0 : copy_up_choose_target(&u, S_ISDIR(st.st_mode), &parent);
 	if (r)
 		return r;
 	r = copy_begin(c, "PUT", parent, &call);
 	if (!r)
-		r = put_all(&u, raw, &st);
+		r = copy_up_send_all(&u, raw, &st);
 	if (!r)
 		r = copy_finish(c, &call);
 	if (!r && call.head.status >= 300)
-		r = copy_refused(c, &call);
-	call_close(&call);
+		r = copy_fail_status(c, &call);
+	http_client_close(&call);
 	buf_free(&u.out);
 	buf_free(&u.name);
 	return r ? copy_fail(c, r) : 0;

@@ -6,7 +6,7 @@
 #include "inject/image/client_files.h"
 #include "inject/names/listen_secret.h"
 #include "inject/names/listen_token.h"
-#include "inject/sandbox/via.h"
+#include "inject/sandbox/injection.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -145,7 +145,7 @@ static int connect_write_archive(const struct connect *c, unsigned mode, struct 
 	int r;
 
 	tar_init(&t, out);
-	r = tar_header(&t,
+	r = tar_write_header(&t,
 		&(struct tar_entry){
 			.type = TAR_DIR, .mode = 0755, .name = CONNECT_FOLDER});
 	for (unsigned i = 0; i < CONNECT_FILES && !r; i++) {
@@ -156,7 +156,7 @@ static int connect_write_archive(const struct connect *c, unsigned mode, struct 
 
 		if (!connect_path(c->options, (enum connect_file)i))
 			continue;
-		r = tar_header(&t, &file);
+		r = tar_write_header(&t, &file);
 		buf_str(out, buf_view(&c->files[i]));
 		tar_pad(&t);
 	}
@@ -183,7 +183,7 @@ int connect_put(
 	if (!r)
 		r = client_files_put_archive(e, id, "/", &part, 1, &reply);
 	if (!r && reply.status != 200)
-		r = engine_refused(&reply,
+		r = engine_fail_reply(&reply,
 			c->options->read_only
 				? "leave --read-only out: files are put into the sandbox"
 				: "od-runtime doctor shows what the engine can do",

@@ -13,7 +13,7 @@
 
 #define NEXT_HELP "od-runtime help run"
 
-bool settings_apart(const struct settings *s)
+bool settings_is_isolated(const struct settings *s)
 {
 	const char *network = s->options->network;
 
@@ -21,13 +21,13 @@ bool settings_apart(const struct settings *s)
 		(strcmp(network, "none") == 0 || strncmp(network, "container:", 10) == 0);
 }
 
-bool settings_on_host(const struct settings *s)
+bool settings_is_host_network(const struct settings *s)
 {
 	return s->options->network && strcmp(s->options->network, "host") == 0;
 }
 
 /* Reads a text file; the text lives as long as s. */
-static int read_file(
+static int settings_read_file(
 	struct settings *s, const char *option, const char *path, struct str *out)
 {
 	struct buf text = BUF_INIT(INJECT_FILE_MAX);
@@ -36,7 +36,7 @@ static int read_file(
 	ssize_t got = 1;
 
 	while (!r && got > 0) {
-		char *room = buf_room(&text, 4096);
+		char *room = buf_reserve(&text, 4096);
 
 		if (!room) {
 			r = text.err;
@@ -67,7 +67,7 @@ static int read_file(
 /*
  * "NAME" without a value gets the value of our own environment; 1: it is not set there.
  */
-static int resolve(struct settings *s, struct str *entry)
+static int settings_resolve_env(struct settings *s, struct str *entry)
 {
 	char name[256];
 	const char *value;
@@ -90,12 +90,12 @@ static int resolve(struct settings *s, struct str *entry)
 	return 0;
 }
 
-static int add_env(struct settings *s, const char *option, struct str entry)
+static int settings_add_env(struct settings *s, const char *option, struct str entry)
 {
 	struct str name, value;
 	int r;
 
-	if (spec_pair(entry, &name, &value) || memchr(entry.p, '\0', entry.n))
+	if (spec_parse_pair(entry, &name, &value) || memchr(entry.p, '\0', entry.n))
 		return out_fail_usage("as in -e LANG=C.UTF-8 or -e LANG",
 			"--%s: '%.*s' has no name, or a blank in its name", option,
 			STR_ARG(entry));
@@ -103,13 +103,13 @@ static int add_env(struct settings *s, const char *option, struct str entry)
 	if (str_eq(name, STR("SESSION_API_KEY")))
 		return out_fail_usage("leave it out; od-runtime makes a key of its own",
 			"--%s: SESSION_API_KEY is the server's", option);
-	r = resolve(s, &entry);
+	r = settings_resolve_env(s, &entry);
 	if (r == 0)
 		s->env[s->env_n++] = entry;
 	return r < 0 ? r : 0;
 }
 
-static int add_env_file(struct settings *s, struct str text)
+static int settings_add_env_file(struct settings *s, struct str text)
 {
 	int r = 0;
 
@@ -120,23 +120,23 @@ static int add_env_file(struct settings *s, struct str text)
 		while (line.n && (*line.p == ' ' || *line.p == '\t'))
 			line = str_skip(line, 1);
 		if (line.n && *line.p != '#')
-			r = add_env(s, "env-file", line);
+			r = settings_add_env(s, "env-file", line);
 	}
 	return r;
 }
 
 /* The last value counts: options override files, as in docker run. */
-static int read_env(struct settings *s)
+static int settings_read_env(struct settings *s)
 {
 	const struct options *o = s->options;
 	struct str texts[OPTION_LIST_MAX] = {{0}};
-	size_t texts_n = 0, room = o->given_n;
+	size_t texts_n = 0, room = o->list_values_n;
 	const char *value;
 	size_t it = 0;
 	int r = 0;
 
 	while (!r && (value = options_next(o, LIST_ENV_FILE, &it))) {
-		r = read_file(s, "env-file", value, &texts[texts_n]);
+		r = settings_read_file(s, "env-file", value, &texts[texts_n]);
 		if (!r)
 			room += str_count(texts[texts_n++], '\n') + 1;
 	}
@@ -144,19 +144,20 @@ static int read_env(struct settings *s)
 	if (!r && !s->env)
 		r = -ENOMEM;
 	for (size_t i = 0; i < texts_n && !r; i++)
-		r = add_env_file(s, texts[i]);
+		r = settings_add_env_file(s, texts[i]);
 	for (it = 0; !r && (value = options_next(o, LIST_ENV, &it));)
-		r = add_env(s, "env", str_c(value));
+		r = settings_add_env(s, "env", str_c(value));
 	return r;
 }
 
-static int count_out(struct settings *s, const struct spec_ports *p, const char *text)
+static int settings_add_ports(
+	struct settings *s, const struct spec_parse_ports *p, const char *text)
 {
 	if (s->ports_n + p->n > PUBLISH_MAX)
 		return out_fail_usage(
 			NEXT_HELP, "--publish %s: more than %d ports", text, PUBLISH_MAX);
 	for (unsigned i = 0; i < p->n; i++) {
-		struct spec_ports *one = &s->ports[s->ports_n++];
+		struct spec_parse_ports *one = &s->ports[s->ports_n++];
 
 		*one = *p;
 		one->inside = (uint16_t)(p->inside + i);
@@ -173,7 +174,7 @@ static int count_out(struct settings *s, const struct spec_ports *p, const char 
 	return 0;
 }
 
-static int read_ports(struct settings *s)
+static int settings_read_ports(struct settings *s)
 {
 	const char *value, *why;
 	size_t it = 0;
@@ -183,19 +184,19 @@ static int read_ports(struct settings *s)
 	if (!s->ports)
 		return -ENOMEM;
 	while (!r && (value = options_next(s->options, LIST_PUBLISH, &it))) {
-		struct spec_ports p;
+		struct spec_parse_ports p;
 
-		if (spec_ports(str_c(value), &p, &why))
+		if (spec_parse_ports(str_c(value), &p, &why))
 			return out_fail_usage("as in -p 8080:80, -p 53:53/udp, "
 					      "-p 0.0.0.0:8080:80, -p 9000-9009",
 				"--publish %s: %s", value, why);
-		r = count_out(s, &p, value);
+		r = settings_add_ports(s, &p, value);
 	}
 	return r;
 }
 
 /* The engine does not have our working directory. */
-static int make_absolute(struct settings *s, struct str *path)
+static int settings_make_absolute(struct settings *s, struct str *path)
 {
 	char here[4096];
 	size_t room = sizeof(here) + path->n + 2;
@@ -217,20 +218,20 @@ static int make_absolute(struct settings *s, struct str *path)
 	return 0;
 }
 
-static bool is_hidden(struct str target)
+static bool settings_is_reserved_path(struct str target)
 {
 	return str_eq(target, STR("/.od")) || str_starts(target, STR("/.od/"));
 }
 
-static int add_mount(
+static int settings_add_mount(
 	struct settings *s, const char *option, const char *value, int r, const char *why)
 {
-	struct spec_mount *m = &s->mounts[s->mounts_n];
+	struct spec_parse_mount *m = &s->mounts[s->mounts_n];
 
 	if (r)
 		return out_fail_usage("od-runtime help run shows the form", "--%s %s: %s",
 			option, value, why);
-	if (is_hidden(m->target))
+	if (settings_is_reserved_path(m->target))
 		return out_fail_usage("choose another path",
 			"--%s %s: /.od is where the "
 			"server stands",
@@ -247,32 +248,34 @@ static int add_mount(
 		return out_fail_usage("rename it",
 			"--%s %s: an overlay's source has no comma or colon", option,
 			value);
-	if (m->type == SPEC_OVERLAY && s->options->remove && !s->options->word_n)
+	if (m->type == SPEC_OVERLAY && s->options->remove && !s->options->argc)
 		return out_fail_usage("rm it when it is not needed any more",
 			"--%s %s: with --rm and without CMD nobody would take away what "
 			"was written",
 			option, value);
 	s->mounts_n++;
-	return m->source.n && m->source.p[0] == '.' ? make_absolute(s, &m->source) : 0;
+	return m->source.n && m->source.p[0] == '.'
+		? settings_make_absolute(s, &m->source)
+		: 0;
 }
 
-static int read_mounts(struct settings *s)
+static int settings_read_mounts(struct settings *s)
 {
 	const struct options *o = s->options;
 	const char *value, *why = NULL;
 	size_t it = 0;
 	int r = 0;
 
-	s->mounts = arena_array(&s->arena, o->given_n + 1, sizeof(*s->mounts));
+	s->mounts = arena_array(&s->arena, o->list_values_n + 1, sizeof(*s->mounts));
 	if (!s->mounts)
 		return -ENOMEM;
 	while (!r && (value = options_next(o, LIST_VOLUME, &it))) {
-		r = spec_volume(str_c(value), &s->mounts[s->mounts_n], &why);
-		r = add_mount(s, "volume", value, r, why);
+		r = spec_parse_volume(str_c(value), &s->mounts[s->mounts_n], &why);
+		r = settings_add_mount(s, "volume", value, r, why);
 	}
 	for (it = 0; !r && (value = options_next(o, LIST_MOUNT, &it));) {
-		r = spec_mount(str_c(value), &s->mounts[s->mounts_n], &why);
-		r = add_mount(s, "mount", value, r, why);
+		r = spec_parse_mount(str_c(value), &s->mounts[s->mounts_n], &why);
+		r = settings_add_mount(s, "mount", value, r, why);
 	}
 	for (it = 0; !r && (value = options_next(o, LIST_TMPFS, &it));)
 		if (value[0] != '/')
@@ -283,7 +286,7 @@ static int read_mounts(struct settings *s)
 
 #define SECCOMP "seccomp="
 
-static int put_option(struct settings *s, struct str value, struct str *out)
+static int settings_make_seccomp(struct settings *s, struct str value, struct str *out)
 {
 	struct buf text = BUF_INIT(INJECT_FILE_MAX + sizeof(SECCOMP));
 
@@ -295,14 +298,14 @@ static int put_option(struct settings *s, struct str value, struct str *out)
 	return text.err ? text.err : out->p ? 0 : -ENOMEM;
 }
 
-static int read_security(struct settings *s)
+static int settings_read_security(struct settings *s)
 {
 	const char *value;
 	size_t it = 0;
 	int r = 0;
 
-	s->security =
-		arena_array(&s->arena, s->options->given_n + 1, sizeof(*s->security));
+	s->security = arena_array(
+		&s->arena, s->options->list_values_n + 1, sizeof(*s->security));
 	if (!s->security)
 		return -ENOMEM;
 	while (!r && (value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
@@ -315,13 +318,13 @@ static int read_security(struct settings *s)
 		path = str_skip(path, strlen(SECCOMP));
 		if (str_eq(path, STR("unconfined")) || str_eq(path, STR("builtin")))
 			continue;
-		r = read_file(s, "security-opt", path.p, &text);
+		r = settings_read_file(s, "security-opt", path.p, &text);
 		if (!r)
-			r = make_absolute(s, &path);
+			r = settings_make_absolute(s, &path);
 		if (!r)
-			r = put_option(s, path, &out->named);
+			r = settings_make_seccomp(s, path, &out->named);
 		if (!r)
-			r = put_option(s, text, &out->whole);
+			r = settings_make_seccomp(s, text, &out->whole);
 	}
 	return r;
 }
@@ -334,9 +337,9 @@ int settings_read(struct settings *s, const struct options *o)
 
 	*s = (struct settings){.options = o};
 	arena_init(&s->arena, INJECT_ARENA_MAX);
-	if (o->platform && spec_platform(str_c(o->platform), &arch, &why))
+	if (o->platform && spec_parse_platform(str_c(o->platform), &arch, &why))
 		return out_fail_usage(NEXT_HELP, "--platform %s: %s", o->platform, why);
-	if (o->gpus && spec_gpus(str_c(o->gpus), &s->gpus, &why))
+	if (o->gpus && spec_parse_gpus(str_c(o->gpus), &s->gpus, &why))
 		return out_fail_usage(NEXT_HELP, "--gpus %s: %s", o->gpus, why);
 	if (o->working_dir && o->working_dir[0] != '/')
 		return out_fail_usage("give all of it, from / on",
@@ -344,14 +347,14 @@ int settings_read(struct settings *s, const struct options *o)
 	if (o->state_dir && o->state_dir[0] != '/')
 		return out_fail_usage("give all of it, from / on",
 			"--state-dir %s does not begin with /", o->state_dir);
-	r = read_ports(s);
+	r = settings_read_ports(s);
 	if (!r)
 		r = settings_check(s);
 	if (!r)
-		r = read_mounts(s);
+		r = settings_read_mounts(s);
 	if (!r)
-		r = read_security(s);
-	return r ? r : read_env(s);
+		r = settings_read_security(s);
+	return r ? r : settings_read_env(s);
 }
 
 void settings_free(struct settings *s)

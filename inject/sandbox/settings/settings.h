@@ -15,13 +15,13 @@ struct settings {
 	struct arena arena;            /* owns all that follows */
 	struct str *env;               /* NAME=VALUE */
 	size_t env_n;
-	struct spec_ports *ports;
+	struct spec_parse_ports *ports;
 	size_t ports_n;
-	struct spec_mount *mounts; /* relative sources are made absolute */
+	struct spec_parse_mount *mounts; /* relative sources are made absolute */
 	size_t mounts_n;
 	struct settings_security *security;
 	size_t security_n;
-	struct spec_gpus gpus;
+	struct spec_parse_gpus gpus;
 };
 
 /*
@@ -33,12 +33,12 @@ struct settings_security {
 };
 
 /* Whether the container is in the host's network: nothing can be published. */
-bool settings_on_host(const struct settings *s);
+bool settings_is_host_network(const struct settings *s);
 /*
  * Whether it has no network or that of another container: nothing can be published
  * either.
  */
-bool settings_apart(const struct settings *s);
+bool settings_is_isolated(const struct settings *s);
 
 /*
  * Reads o, and the files that it names. 0, FAIL_USAGE, FAIL_ENVIRONMENT or -ENOMEM;

@@ -9,17 +9,17 @@ enum { ANNOTATION_MINOR = 43 }; /* version 1.43 of the API: Docker 24 */
 
 static int settings_check_lists(const struct options *o)
 {
-	struct spec_ulimit limit;
+	struct spec_parse_ulimit limit;
 	struct str name, rest;
 	const char *value, *why;
 	size_t it = 0;
 
 	while ((value = options_next(o, LIST_ULIMIT, &it)))
-		if (spec_ulimit(str_c(value), &limit, &why))
+		if (spec_parse_ulimit(str_c(value), &limit, &why))
 			return out_fail_usage("as in --ulimit nofile=1024:2048",
 				"--ulimit %s: %s", value, why);
 	for (it = 0; (value = options_next(o, LIST_LABEL, &it));) {
-		if (spec_pair(str_c(value), &name, &rest))
+		if (spec_parse_pair(str_c(value), &name, &rest))
 			return out_fail_usage("as in --label team=a",
 				"--label '%s' is not NAME=VALUE", value);
 		if (str_starts(name, STR("od.")))
@@ -51,14 +51,14 @@ static bool settings_check_domain(const char *value, const char **why)
 
 static bool settings_check_sysctl(const char *value, const char **why)
 {
-	return spec_sysctl(str_c(value), why) == 0;
+	return spec_check_sysctl(str_c(value), why) == 0;
 }
 
 static bool settings_check_device(const char *value, const char **why)
 {
-	struct spec_device device;
+	struct spec_parse_device device;
 
-	return spec_device(str_c(value), &device, why) == 0;
+	return spec_parse_device(str_c(value), &device, why) == 0;
 }
 
 static bool settings_check_pair(const char *value, const char **why)
@@ -66,7 +66,7 @@ static bool settings_check_pair(const char *value, const char **why)
 	struct str name, rest;
 
 	*why = "it is not NAME=VALUE";
-	return spec_pair(str_c(value), &name, &rest) == 0;
+	return spec_parse_pair(str_c(value), &name, &rest) == 0;
 }
 
 static const struct {
@@ -144,12 +144,12 @@ static int settings_check_modes(const struct options *o)
 
 static int settings_check_restart(const struct options *o)
 {
-	struct spec_restart restart;
+	struct spec_parse_restart restart;
 	const char *why;
 
 	if (!o->restart)
 		return 0;
-	if (spec_restart(str_c(o->restart), &restart, &why))
+	if (spec_parse_restart(str_c(o->restart), &restart, &why))
 		return out_fail_usage("as in --restart always or --restart on-failure:3",
 			"--restart %s: %s", o->restart, why);
 	if (o->remove && !str_eq(restart.policy, STR("no")))
@@ -188,13 +188,13 @@ static int settings_check_network(const struct settings *s)
 
 	if (!o->network)
 		return 0;
-	if (settings_apart(s) && (s->ports_n || o->port || o->publish_all))
+	if (settings_is_isolated(s) && (s->ports_n || o->port || o->publish_all))
 		return out_fail_usage("leave it out: the engine carries what is said",
 			"--network %s publishes nothing", o->network);
-	if (settings_apart(s) && o->tls)
+	if (settings_is_isolated(s) && o->tls)
 		return out_fail_usage("leave it out: the engine carries what is said",
 			"--tls needs a port, and --network %s has none", o->network);
-	if (!settings_on_host(s))
+	if (!settings_is_host_network(s))
 		return 0;
 	if (s->ports_n || o->publish_all)
 		return out_fail_usage("leave --publish out: all ports are this machine's",

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static void text(struct jw *w, const char *key, const char *value)
+static void settings_write_text(struct jw *w, const char *key, const char *value)
 {
 	if (!value)
 		return;
@@ -11,7 +11,7 @@ static void text(struct jw *w, const char *key, const char *value)
 	jw_cstr(w, value);
 }
 
-static void number(struct jw *w, const char *key, uint64_t value)
+static void settings_write_number(struct jw *w, const char *key, uint64_t value)
 {
 	if (!value)
 		return;
@@ -20,7 +20,7 @@ static void number(struct jw *w, const char *key, uint64_t value)
 	jw_int(w, (int64_t)value);
 }
 
-static void flag(struct jw *w, const char *key, bool value)
+static void settings_write_flag(struct jw *w, const char *key, bool value)
 {
 	if (!value)
 		return;
@@ -28,7 +28,7 @@ static void flag(struct jw *w, const char *key, bool value)
 	jw_bool(w, true);
 }
 
-static void list(
+static void settings_write_list(
 	const struct options *o, struct jw *w, const char *key, enum option_list which)
 {
 	size_t it = 0;
@@ -43,7 +43,8 @@ static void list(
 	jw_end(w);
 }
 
-static void strings(struct jw *w, const char *key, const struct str *values, size_t n)
+static void settings_write_strings(
+	struct jw *w, const char *key, const struct str *values, size_t n)
 {
 	if (!n)
 		return;
@@ -58,39 +59,41 @@ void settings_write(const struct settings *s, struct jw *w)
 {
 	const struct options *o = s->options;
 
-	text(w, "User", o->user);
-	text(w, "Hostname", o->hostname);
-	text(w, "WorkingDir", o->working_dir);
-	text(w, "StopSignal", o->stop_signal ? o->stop_signal : "SIGTERM");
+	settings_write_text(w, "User", o->user);
+	settings_write_text(w, "Hostname", o->hostname);
+	settings_write_text(w, "WorkingDir", o->working_dir);
+	settings_write_text(w, "StopSignal", o->stop_signal ? o->stop_signal : "SIGTERM");
 	if (o->has_stop_timeout) {
 		jw_key(w, "StopTimeout");
 		jw_int(w, (int64_t)o->stop_timeout);
 	}
-	strings(w, "Env", s->env, s->env_n);
+	settings_write_strings(w, "Env", s->env, s->env_n);
 }
 
 /* Whether the list has the name again after it: the last entry counts. */
-static bool is_repeated(
+static bool settings_is_repeated(
 	const struct options *o, enum option_list which, struct str name, size_t it)
 {
 	const char *value;
 	struct str other, rest;
 
 	while ((value = options_next(o, which, &it)))
-		if (spec_pair(str_c(value), &other, &rest) == 0 && str_eq(other, name))
+		if (spec_parse_pair(str_c(value), &other, &rest) == 0 &&
+			str_eq(other, name))
 			return true;
 	return false;
 }
 
-static void write_pairs(const struct options *o, struct jw *w, enum option_list which)
+static void settings_write_pairs(
+	const struct options *o, struct jw *w, enum option_list which)
 {
 	struct str name, value;
 	const char *pair;
 	size_t it = 0;
 
 	while ((pair = options_next(o, which, &it))) {
-		if (spec_pair(str_c(pair), &name, &value) ||
-			is_repeated(o, which, name, it))
+		if (spec_parse_pair(str_c(pair), &name, &value) ||
+			settings_is_repeated(o, which, name, it))
 			continue;
 		jw_key_str(w, name);
 		jw_str(w, value);
@@ -98,7 +101,7 @@ static void write_pairs(const struct options *o, struct jw *w, enum option_list 
 }
 
 /* Writes an object with a member for each pair of the list, if there are any. */
-static void write_map(
+static void settings_write_map(
 	const struct options *o, struct jw *w, const char *key, enum option_list which)
 {
 	size_t it = 0;
@@ -107,29 +110,30 @@ static void write_map(
 		return;
 	jw_key(w, key);
 	jw_object(w);
-	write_pairs(o, w, which);
+	settings_write_pairs(o, w, which);
 	jw_end(w);
 }
 
 void settings_write_labels(const struct settings *s, struct jw *w)
 {
-	write_pairs(s->options, w, LIST_LABEL);
+	settings_write_pairs(s->options, w, LIST_LABEL);
 }
 
-static bool same_inside(const struct spec_ports *a, const struct spec_ports *b)
+static bool settings_is_same_port(
+	const struct spec_parse_ports *a, const struct spec_parse_ports *b)
 {
 	return a->inside == b->inside && strcmp(a->protocol, b->protocol) == 0;
 }
 
-static bool is_first(const struct settings *s, size_t i)
+static bool settings_is_first_port(const struct settings *s, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (same_inside(&s->ports[k], &s->ports[i]))
+		if (settings_is_same_port(&s->ports[k], &s->ports[i]))
 			return false;
 	return true;
 }
 
-static void port_key(const struct spec_ports *p, struct jw *w)
+static void settings_write_port_key(const struct spec_parse_ports *p, struct jw *w)
 {
 	char key[16];
 
@@ -140,15 +144,15 @@ static void port_key(const struct spec_ports *p, struct jw *w)
 void settings_write_exposed(const struct settings *s, struct jw *w)
 {
 	for (size_t i = 0; i < s->ports_n; i++) {
-		if (!is_first(s, i))
+		if (!settings_is_first_port(s, i))
 			continue;
-		port_key(&s->ports[i], w);
+		settings_write_port_key(&s->ports[i], w);
 		jw_object(w);
 		jw_end(w);
 	}
 }
 
-static void binding(const struct spec_ports *p, struct jw *w)
+static void settings_write_binding(const struct spec_parse_ports *p, struct jw *w)
 {
 	char number_text[16] = "";
 
@@ -168,24 +172,24 @@ static void binding(const struct spec_ports *p, struct jw *w)
 void settings_write_ports(const struct settings *s, struct jw *w)
 {
 	for (size_t i = 0; i < s->ports_n; i++) {
-		if (!is_first(s, i))
+		if (!settings_is_first_port(s, i))
 			continue;
-		port_key(&s->ports[i], w);
+		settings_write_port_key(&s->ports[i], w);
 		jw_array(w);
 		for (size_t k = i; k < s->ports_n; k++)
-			if (same_inside(&s->ports[k], &s->ports[i]))
-				binding(&s->ports[k], w);
+			if (settings_is_same_port(&s->ports[k], &s->ports[i]))
+				settings_write_binding(&s->ports[k], w);
 		jw_end(w);
 	}
 }
 
 /* -v unchanged: the engine creates a missing source, as users expect. */
-static void write_binds(const struct settings *s, struct jw *w)
+static void settings_write_binds(const struct settings *s, struct jw *w)
 {
 	bool begun = false;
 
 	for (size_t i = 0; i < s->mounts_n; i++) {
-		const struct spec_mount *m = &s->mounts[i];
+		const struct spec_parse_mount *m = &s->mounts[i];
 		struct jw_text t;
 
 		if (!m->short_form || !m->source.n || m->type == SPEC_OVERLAY)
@@ -209,7 +213,7 @@ static void write_binds(const struct settings *s, struct jw *w)
 		jw_end(w);
 }
 
-static void overlay_driver(
+static void settings_write_overlay(
 	struct str lower, const struct settings_overlay *o, struct jw *w)
 {
 	struct jw_text t;
@@ -220,11 +224,11 @@ static void overlay_driver(
 	jw_bool(w, true);
 	jw_key(w, "DriverConfig");
 	jw_object(w);
-	text(w, "Name", "local");
+	settings_write_text(w, "Name", "local");
 	jw_key(w, "Options");
 	jw_object(w);
-	text(w, "type", "overlay");
-	text(w, "device", "overlay");
+	settings_write_text(w, "type", "overlay");
+	settings_write_text(w, "device", "overlay");
 	jw_key(w, "o");
 	jw_text_begin(&t, w);
 	jw_text_put(&t, STR("lowerdir="));
@@ -238,13 +242,13 @@ static void overlay_driver(
 		jw_end(w);
 }
 
-static void mount_details(const struct spec_mount *m, struct jw *w)
+static void settings_write_mount(const struct spec_parse_mount *m, struct jw *w)
 {
-	flag(w, "ReadOnly", m->read_only);
+	settings_write_flag(w, "ReadOnly", m->read_only);
 	if (m->no_copy) {
 		jw_key(w, "VolumeOptions");
 		jw_object(w);
-		flag(w, "NoCopy", true);
+		settings_write_flag(w, "NoCopy", true);
 		jw_end(w);
 	}
 	if (m->propagation.n) {
@@ -258,14 +262,14 @@ static void mount_details(const struct spec_mount *m, struct jw *w)
 		jw_key(w, "TmpfsOptions");
 		jw_object(w);
 		if (m->has_size)
-			number(w, "SizeBytes", m->size);
+			settings_write_number(w, "SizeBytes", m->size);
 		if (m->has_mode)
-			number(w, "Mode", m->mode);
+			settings_write_number(w, "Mode", m->mode);
 		jw_end(w);
 	}
 }
 
-static void write_mounts(
+static void settings_write_mounts(
 	const struct settings *s, const struct settings_overlay *overlays, struct jw *w)
 {
 	static const char *const types[] = {
@@ -278,13 +282,13 @@ static void write_mounts(
 	jw_key(w, "Mounts");
 	jw_array(w);
 	for (size_t i = 0; i < s->mounts_n; i++) {
-		const struct spec_mount *m = &s->mounts[i];
+		const struct spec_parse_mount *m = &s->mounts[i];
 		bool overlay = m->type == SPEC_OVERLAY;
 
 		if (m->short_form && m->source.n && !overlay)
 			continue;
 		jw_object(w);
-		text(w, "Type", types[m->type]);
+		settings_write_text(w, "Type", types[m->type]);
 		if (m->source.n && !overlay) {
 			jw_key(w, "Source");
 			jw_str(w, m->source);
@@ -292,15 +296,15 @@ static void write_mounts(
 		jw_key(w, "Target");
 		jw_str(w, m->target);
 		if (overlay)
-			overlay_driver(m->source, overlays++, w);
+			settings_write_overlay(m->source, overlays++, w);
 		else
-			mount_details(m, w);
+			settings_write_mount(m, w);
 		jw_end(w);
 	}
 	jw_end(w);
 }
 
-static void write_tmpfs(const struct options *o, struct jw *w)
+static void settings_write_tmpfs(const struct options *o, struct jw *w)
 {
 	size_t it = 0;
 	const char *value = options_next(o, LIST_TMPFS, &it);
@@ -318,9 +322,9 @@ static void write_tmpfs(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-static void write_ulimits(const struct options *o, struct jw *w)
+static void settings_write_ulimits(const struct options *o, struct jw *w)
 {
-	struct spec_ulimit u;
+	struct spec_parse_ulimit u;
 	const char *value, *why;
 	size_t it = 0;
 
@@ -330,7 +334,7 @@ static void write_ulimits(const struct options *o, struct jw *w)
 	jw_key(w, "Ulimits");
 	jw_array(w);
 	for (; value; value = options_next(o, LIST_ULIMIT, &it)) {
-		if (spec_ulimit(str_c(value), &u, &why))
+		if (spec_parse_ulimit(str_c(value), &u, &why))
 			continue;
 		jw_object(w);
 		jw_key(w, "Name");
@@ -344,7 +348,7 @@ static void write_ulimits(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-static void write_gpus(const struct spec_gpus *g, struct jw *w)
+static void settings_write_gpus(const struct spec_parse_gpus *g, struct jw *w)
 {
 	struct str ids = g->ids;
 
@@ -369,7 +373,7 @@ static void write_gpus(const struct spec_gpus *g, struct jw *w)
 		jw_end(w);
 }
 
-static void write_security(const struct settings *s, bool podman, struct jw *w)
+static void settings_write_security(const struct settings *s, bool podman, struct jw *w)
 {
 	if (!s->security_n)
 		return;
@@ -380,9 +384,9 @@ static void write_security(const struct settings *s, bool podman, struct jw *w)
 	jw_end(w);
 }
 
-static void write_devices(const struct options *o, struct jw *w)
+static void settings_write_devices(const struct options *o, struct jw *w)
 {
-	struct spec_device d;
+	struct spec_parse_device d;
 	const char *value, *why;
 	size_t it = 0;
 
@@ -392,7 +396,7 @@ static void write_devices(const struct options *o, struct jw *w)
 	jw_key(w, "Devices");
 	jw_array(w);
 	for (; value; value = options_next(o, LIST_DEVICE, &it)) {
-		if (spec_device(str_c(value), &d, &why))
+		if (spec_parse_device(str_c(value), &d, &why))
 			continue;
 		jw_object(w);
 		jw_key(w, "PathOnHost");
@@ -406,12 +410,12 @@ static void write_devices(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-static void write_restart(const struct options *o, struct jw *w)
+static void settings_write_restart(const struct options *o, struct jw *w)
 {
-	struct spec_restart restart;
+	struct spec_parse_restart restart;
 	const char *why;
 
-	if (!o->restart || spec_restart(str_c(o->restart), &restart, &why))
+	if (!o->restart || spec_parse_restart(str_c(o->restart), &restart, &why))
 		return;
 	jw_key(w, "RestartPolicy");
 	jw_object(w);
@@ -422,7 +426,7 @@ static void write_restart(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-static void write_log(const struct options *o, struct jw *w)
+static void settings_write_log(const struct options *o, struct jw *w)
 {
 	size_t it = 0;
 
@@ -434,33 +438,33 @@ static void write_log(const struct options *o, struct jw *w)
 	jw_cstr(w, o->log_driver ? o->log_driver : "");
 	jw_key(w, "Config");
 	jw_object(w);
-	write_pairs(o, w, LIST_LOG_OPT);
+	settings_write_pairs(o, w, LIST_LOG_OPT);
 	jw_end(w);
 	jw_end(w);
 }
 
 /* Writes the options that the table of options maps to members of HostConfig. */
-static void write_members(const struct options *o, struct jw *w)
+static void settings_write_members(const struct options *o, struct jw *w)
 {
 	const struct option *opt;
 
-	for (size_t i = 0; (opt = options_row(i)); i++) {
+	for (size_t i = 0; (opt = options_get_row(i)); i++) {
 		const char *at = (const char *)o + opt->at;
 
 		if (!opt->member)
 			continue;
 		switch (opt->kind) {
 		case OPTION_FLAG:
-			flag(w, opt->member, *(const bool *)at);
+			settings_write_flag(w, opt->member, *(const bool *)at);
 			break;
 		case OPTION_TEXT:
-			text(w, opt->member, *(const char *const *)at);
+			settings_write_text(w, opt->member, *(const char *const *)at);
 			break;
 		case OPTION_LIST:
-			list(o, w, opt->member, (enum option_list)opt->at);
+			settings_write_list(o, w, opt->member, (enum option_list)opt->at);
 			break;
 		default:
-			number(w, opt->member, *(const uint64_t *)at);
+			settings_write_number(w, opt->member, *(const uint64_t *)at);
 		}
 	}
 }
@@ -470,28 +474,28 @@ void settings_write_host(const struct settings *s,
 {
 	const struct options *o = s->options;
 
-	text(w, "NetworkMode", o->network);
-	number(w, "Memory", o->memory);
-	number(w, "NanoCpus", o->nano_cpus);
-	number(w, "PidsLimit", o->pids);
-	number(w, "ShmSize", o->shm_size);
-	flag(w, "Init", o->init);
-	flag(w, "ReadonlyRootfs", o->read_only);
-	list(o, w, "CapAdd", LIST_CAP_ADD);
-	list(o, w, "CapDrop", LIST_CAP_DROP);
-	list(o, w, "ExtraHosts", LIST_ADD_HOST);
-	write_security(s, podman, w);
-	write_binds(s, w);
+	settings_write_text(w, "NetworkMode", o->network);
+	settings_write_number(w, "Memory", o->memory);
+	settings_write_number(w, "NanoCpus", o->nano_cpus);
+	settings_write_number(w, "PidsLimit", o->pids);
+	settings_write_number(w, "ShmSize", o->shm_size);
+	settings_write_flag(w, "Init", o->init);
+	settings_write_flag(w, "ReadonlyRootfs", o->read_only);
+	settings_write_list(o, w, "CapAdd", LIST_CAP_ADD);
+	settings_write_list(o, w, "CapDrop", LIST_CAP_DROP);
+	settings_write_list(o, w, "ExtraHosts", LIST_ADD_HOST);
+	settings_write_security(s, podman, w);
+	settings_write_binds(s, w);
 	if (s->mounts_n)
-		write_mounts(s, overlays, w);
-	write_tmpfs(o, w);
-	write_ulimits(o, w);
+		settings_write_mounts(s, overlays, w);
+	settings_write_tmpfs(o, w);
+	settings_write_ulimits(o, w);
 	if (o->gpus)
-		write_gpus(&s->gpus, w);
-	write_devices(o, w);
-	write_restart(o, w);
-	write_log(o, w);
-	write_map(o, w, "Sysctls", LIST_SYSCTL);
-	write_map(o, w, "Annotations", LIST_ANNOTATION);
-	write_members(o, w);
+		settings_write_gpus(&s->gpus, w);
+	settings_write_devices(o, w);
+	settings_write_restart(o, w);
+	settings_write_log(o, w);
+	settings_write_map(o, w, "Sysctls", LIST_SYSCTL);
+	settings_write_map(o, w, "Annotations", LIST_ANNOTATION);
+	settings_write_members(o, w);
 }

@@ -13,24 +13,24 @@ enum { VERSION = 1, HEAD = 10, SUMMED = 8, MAGIC = sizeof(JOURNAL_MAGIC) - 1 };
 
 _Static_assert((int)JOURNAL_FIRST == (int)MAGIC + (int)HEAD, "as promised");
 
-static void put_u32(uint8_t *p, uint32_t v)
+static void journal_put_u32(uint8_t *p, uint32_t v)
 {
 	for (int i = 0; i < 4; i++)
 		p[i] = (uint8_t)(v >> (8 * i));
 }
 
-static uint32_t get_u32(const uint8_t *p)
+static uint32_t journal_get_u32(const uint8_t *p)
 {
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 /* Starts the CRC of a record with the checked bytes of its head. */
-static uint32_t sum_head(const uint8_t head[HEAD])
+static uint32_t journal_crc_head(const uint8_t head[HEAD])
 {
 	return crc_update(0, str_make((const char *)head + SUMMED, HEAD - SUMMED));
 }
 
-static int write_at(int fd, uint64_t at, struct iovec *v, int n)
+static int journal_write_at(int fd, uint64_t at, struct iovec *v, int n)
 {
 	while (n) {
 		ssize_t put = pwritev(fd, v, n, (off_t)at);
@@ -58,7 +58,7 @@ static int write_at(int fd, uint64_t at, struct iovec *v, int n)
  * Reads the record at j->size: 0 with *e, whose peek is in the buffer; 1: there is no
  * whole record; -errno.
  */
-static int read_record(
+static int journal_read_record(
 	const struct journal *j, uint8_t peek[JOURNAL_PEEK], struct journal_entry *e)
 {
 	static uint8_t piece[JOURNAL_PEEK];
@@ -69,11 +69,11 @@ static int read_record(
 
 	if (got < HEAD)
 		return got < 0 ? (int)got : 1;
-	n = get_u32(head);
+	n = journal_get_u32(head);
 	if (n > JOURNAL_RECORD_MAX || head[9] != VERSION)
 		return 1;
 	*e = (struct journal_entry){.type = head[8], .at = j->size + HEAD, .n = n};
-	crc = sum_head(head);
+	crc = journal_crc_head(head);
 	while (done < n) {
 		size_t want = n - done < JOURNAL_PEEK ? (size_t)(n - done) : JOURNAL_PEEK;
 		uint8_t *to = done ? piece : peek;
@@ -86,13 +86,13 @@ static int read_record(
 		crc = crc_update(crc, str_make((char *)to, want));
 		done += want;
 	}
-	return crc != get_u32(head + 4);
+	return crc != journal_get_u32(head + 4);
 }
 
-static int begin_empty(struct journal *j)
+static int journal_write_magic(struct journal *j)
 {
 	struct iovec v = {(char *)JOURNAL_MAGIC, MAGIC};
-	int r = write_at(j->fd, 0, &v, 1);
+	int r = journal_write_at(j->fd, 0, &v, 1);
 
 	if (r && ftruncate(j->fd, 0) < 0)
 		return -errno;
@@ -113,13 +113,13 @@ int journal_begin(struct journal *j, int fd, journal_fn *fn, void *ctx, uint64_t
 		return (int)got;
 	/* The writer was killed during its first write. */
 	if (got < MAGIC && memcmp(magic, JOURNAL_MAGIC, (size_t)got) == 0) {
-		r = begin_empty(&made);
+		r = journal_write_magic(&made);
 		if (r)
 			return r;
 	} else if (got < MAGIC || memcmp(magic, JOURNAL_MAGIC, MAGIC) != 0) {
 		return ERR_VERSION;
 	}
-	while ((r = read_record(&made, peek, &e)) == 0) {
+	while ((r = journal_read_record(&made, peek, &e)) == 0) {
 		r = fn(ctx, &e);
 		if (r)
 			return r;
@@ -156,14 +156,15 @@ int journal_flush(struct journal *j)
 	if (!j->late || !j->late->n)
 		return 0;
 	v = (struct iovec){j->late->p, j->late->n};
-	r = write_at(j->fd, j->size - j->late->n, &v, 1);
+	r = journal_write_at(j->fd, j->size - j->late->n, &v, 1);
 	if (!r)
 		buf_reset(j->late);
 	return r;
 }
 
 /* 0: the record will be written with others; 1: it is too long for that; -errno. */
-static int add_late(struct journal *j, const struct iovec *v, int n, uint64_t size)
+static int journal_add_buffered(
+	struct journal *j, const struct iovec *v, int n, uint64_t size)
 {
 	size_t before;
 	int r = 0;
@@ -197,7 +198,7 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 {
 	uint8_t head[HEAD] = {[8] = type, [9] = VERSION};
 	struct iovec v[JOURNAL_PARTS + 1] = {{head, HEAD}};
-	uint32_t crc = sum_head(head);
+	uint32_t crc = journal_crc_head(head);
 	uint64_t n = 0;
 	int r;
 
@@ -209,15 +210,15 @@ int journal_add(struct journal *j, uint8_t type, const struct str *parts, size_t
 	}
 	if (n > JOURNAL_RECORD_MAX)
 		return ERR_LIMIT;
-	put_u32(head, (uint32_t)n);
-	put_u32(head + 4, crc);
+	journal_put_u32(head, (uint32_t)n);
+	journal_put_u32(head + 4, crc);
 	/* Torn bytes would follow the new record and could be read as records. */
 	if (j->torn && ftruncate(j->fd, (off_t)j->size) < 0)
 		return -errno;
 	j->torn = true;
-	r = add_late(j, v, (int)parts_n + 1, HEAD + n);
+	r = journal_add_buffered(j, v, (int)parts_n + 1, HEAD + n);
 	if (r == 1)
-		r = write_at(j->fd, j->size, v, (int)parts_n + 1);
+		r = journal_write_at(j->fd, j->size, v, (int)parts_n + 1);
 	if (!r && sync && fdatasync(j->fd) < 0)
 		r = -errno;
 	if (r) {

@@ -1,9 +1,9 @@
 #include "action/ledger/ledger_private.h"
 
+#include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/lock.h"
-#include "base/swap.h"
 #include "limits.h"
 
 #include <assert.h>
@@ -18,15 +18,15 @@ enum { TORN_NAME = 64 };
 
 /* --- Eviction ------------------------------------------------------------------- */
 
-static int forget(struct ledger *l, struct ledger_entry *e)
+static int ledger_evict_entry(struct ledger *l, struct ledger_entry *e)
 {
 	uint8_t key[LEDGER_KEY];
 	int r;
 
-	ledger_key(str_c(e->id), key);
-	r = ledger_add_gone(l, key);
+	ledger_make_key(str_c(e->id), key);
+	r = ledger_add_evicted(l, key);
 	if (!r)
-		r = ledger_remember_gone(l, key);
+		r = ledger_insert_evicted(l, key);
 	if (r)
 		return r;
 	ledger_drop_output(l, e);
@@ -35,22 +35,23 @@ static int forget(struct ledger *l, struct ledger_entry *e)
 	return 0;
 }
 
-static bool is_too_much(const struct ledger *l)
+static bool ledger_is_over_limit(const struct ledger *l)
 {
 	uint64_t bytes = l->dir < 0 ? LEDGER_MEMORY : LEDGER_BYTES;
 
 	return l->entries > LEDGER_MAX || l->answers > bytes;
 }
 
-static void make_room(struct ledger *l, const struct ledger_entry *but)
+static void ledger_evict_oldest(struct ledger *l, const struct ledger_entry *but)
 {
 	for (int acked = 1; acked >= 0; acked--) {
 		struct ledger_entry *next;
 
-		for (struct ledger_entry *e = l->oldest; e && is_too_much(l); e = next) {
+		for (struct ledger_entry *e = l->oldest; e && ledger_is_over_limit(l);
+			e = next) {
 			next = e->newer;
 			if (e != but && !ledger_is_open(e) && e->acked == acked &&
-				!e->owner && forget(l, e) < 0)
+				!e->owner && ledger_evict_entry(l, e) < 0)
 				return;
 		}
 	}
@@ -59,11 +60,11 @@ static void make_room(struct ledger *l, const struct ledger_entry *but)
 /* --- Open and close ------------------------------------------------------------- */
 
 /* Saves the bytes behind the last whole record in a file, for inspection by people. */
-static int keep_torn(const struct ledger *l, uint64_t n)
+static int ledger_save_torn(const struct ledger *l, uint64_t n)
 {
 	char name[TORN_NAME];
 	struct buf bytes = BUF_INIT(LEDGER_TORN_MAX);
-	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
+	static const struct atomic_file_attr ours = {0600, (uid_t)-1, (gid_t)-1};
 	char *p;
 	struct str part;
 	int r;
@@ -71,14 +72,14 @@ static int keep_torn(const struct ledger *l, uint64_t n)
 	if (!n || l->dir < 0)
 		return 0;
 	n = n < LEDGER_TORN_MAX ? n : LEDGER_TORN_MAX;
-	p = buf_room(&bytes, (size_t)n);
+	p = buf_reserve(&bytes, (size_t)n);
 	if (!p)
 		return bytes.err;
 	r = journal_read(&l->journal, l->journal.size, p, (size_t)n);
 	part = str_make(p, (size_t)n);
 	snprintf(name, sizeof(name), "%s.torn", l->name);
 	if (!r)
-		r = swap_file(l->dir, name, &ours, &part, 1, NULL);
+		r = atomic_file_write(l->dir, name, &ours, &part, 1, NULL);
 	buf_free(&bytes);
 	return r;
 }
@@ -89,14 +90,14 @@ static int keep_torn(const struct ledger *l, uint64_t n)
  * and new actions are refused; records that cannot be written now are made at the next
  * start.
  */
-static void interrupt_all(struct ledger *l)
+static void ledger_interrupt_started(struct ledger *l)
 {
 	for (struct ledger_entry *e = l->oldest; e; e = e->newer)
 		if (e->state == LEDGER_STARTED)
 			(void)!ledger_end(l, e, LEDGER_INTERRUPTED, 0, (struct str){0});
 }
 
-static int begin_boot(struct ledger *l)
+static int ledger_begin_boot(struct ledger *l)
 {
 	uint8_t box[LEDGER_KEY];
 	bool is_new = !l->box[0];
@@ -114,19 +115,19 @@ static int begin_boot(struct ledger *l)
 	if (r && is_new)
 		return r;
 	snprintf(number, sizeof(number), "%u", l->boot);
-	ledger_tell(l, LEDGER_EVENT_BOOT, 1, str_c(number));
-	interrupt_all(l);
+	ledger_post_event(l, LEDGER_EVENT_BOOT, 1, str_c(number));
+	ledger_interrupt_started(l);
 	return 0;
 }
 
-int ledger_claim(int fd, uint64_t deadline)
+int ledger_lock_file(int fd, uint64_t deadline)
 {
 	/* Some file systems have no locks: then the file is used without one. */
 	return lock_file(fd, deadline) == -EBUSY ? -EBUSY : 0;
 }
 
 /* Whether name still refers to the open file. */
-static bool is_called(int fd, int dir, const char *name)
+static bool ledger_is_same_file(int fd, int dir, const char *name)
 {
 	struct stat here, there;
 
@@ -140,15 +141,15 @@ static bool is_called(int fd, int dir, const char *name)
  * in that case the lock is on a file that has lost its name, and the name is opened
  * again.
  */
-static int open_name(int dir, const char *name)
+static int ledger_open_name(int dir, const char *name)
 {
 	uint64_t deadline = clock_ms() + LEDGER_CLAIM_MS;
 	int fd, r;
 
 	do {
 		fd = fd_openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
-		r = fd < 0 ? fd : ledger_claim(fd, deadline);
-		if (!r && is_called(fd, dir, name))
+		r = fd < 0 ? fd : ledger_lock_file(fd, deadline);
+		if (!r && ledger_is_same_file(fd, dir, name))
 			return fd;
 		fd_close(&fd);
 	} while (!r && clock_ms() < deadline);
@@ -156,7 +157,7 @@ static int open_name(int dir, const char *name)
 }
 
 /* Reads the key of the sandbox from the first record; false: there is none. */
-static bool read_box(int fd, uint8_t key[LEDGER_KEY])
+static bool ledger_read_box_key(int fd, uint8_t key[LEDGER_KEY])
 {
 	uint8_t start[JOURNAL_FIRST + LEDGER_KEY];
 
@@ -172,7 +173,7 @@ static bool read_box(int fd, uint8_t key[LEDGER_KEY])
  * the process was killed just after it had given the name to a new file, the new file has
  * all entries and is used.
  */
-static int follow_name(int dir, const char *name, int fd)
+static int ledger_choose_file(int dir, const char *name, int fd)
 {
 	uint8_t here[LEDGER_KEY], there[LEDGER_KEY];
 	int named = fd_openat(dir, name, O_RDWR | O_NOFOLLOW, 0);
@@ -183,7 +184,8 @@ static int follow_name(int dir, const char *name, int fd)
 	 * The name may belong to another sandbox, while this one has its ledger in
 	 * memory.
 	 */
-	if (is_called(fd, dir, name) || !read_box(fd, here) || !read_box(named, there) ||
+	if (ledger_is_same_file(fd, dir, name) || !ledger_read_box_key(fd, here) ||
+		!ledger_read_box_key(named, there) ||
 		memcmp(here, there, sizeof(here)) != 0) {
 		fd_close(&named);
 		return fd;
@@ -192,12 +194,12 @@ static int follow_name(int dir, const char *name, int fd)
 	/*
 	 * The file is ours, even if a dying process of this sandbox still holds the lock.
 	 */
-	(void)!ledger_claim(named, 0);
+	(void)!ledger_lock_file(named, 0);
 	return named;
 }
 
 /* Whether the file that an earlier process had open still has a name. */
-static bool has_name(int fd)
+static bool ledger_has_name(int fd)
 {
 	struct stat st;
 
@@ -211,28 +213,28 @@ int ledger_open(
 	int r;
 
 	if (fd >= 0 && dir >= 0) {
-		made.journal.fd = follow_name(dir, name, fd);
+		made.journal.fd = ledger_choose_file(dir, name, fd);
 		/*
 		 * A file without a name counts as memory; the name may belong to another
 		 * sandbox.
 		 */
-		if (!has_name(made.journal.fd))
+		if (!ledger_has_name(made.journal.fd))
 			made.dir = -1;
 	}
 	if (fd < 0)
-		made.journal.fd =
-			dir < 0 ? fd_memory("od-ledger", 0) : open_name(dir, name);
+		made.journal.fd = dir < 0 ? fd_create_memory("od-ledger", 0)
+					  : ledger_open_name(dir, name);
 	if (made.journal.fd < 0)
 		return made.journal.fd;
 	r = journal_begin(
 		&made.journal, made.journal.fd, ledger_read_record, &made, torn);
 	if (!r)
-		r = keep_torn(&made, *torn);
+		r = ledger_save_torn(&made, *torn);
 	/* The writer was killed between the record and its event. */
-	if (!r && made.untold)
-		ledger_tell_entry(&made, made.untold);
+	if (!r && made.unposted)
+		ledger_post_state(&made, made.unposted);
 	if (!r && fd < 0)
-		r = begin_boot(&made);
+		r = ledger_begin_boot(&made);
 	if (r) {
 		ledger_close(&made);
 		return r;
@@ -251,7 +253,7 @@ void ledger_close(struct ledger *l)
 	}
 	ledger_shrink_stop(l);
 	free(l->slots);
-	free(l->gone);
+	free(l->evicted);
 	free(l->events);
 	fd_close(&l->journal.fd);
 	*l = (struct ledger){.dir = -1, .journal.fd = -1};
@@ -260,41 +262,43 @@ void ledger_close(struct ledger *l)
 /* --- The steps of an action ----------------------------------------------------- */
 
 /* Removes an entry that could not be recorded: the id is new again. */
-static void drop_new(struct ledger *l, struct ledger_entry *e)
+static void ledger_drop_entry(struct ledger *l, struct ledger_entry *e)
 {
 	uint8_t key[LEDGER_KEY];
 
-	ledger_key(str_c(e->id), key);
+	ledger_make_key(str_c(e->id), key);
 	ledger_drop_slot(l, key);
 	ledger_unlink(l, e);
 	free(e);
 }
 
 /* With its request if that is not NULL. */
-static int accept_one(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
-	uint8_t how, const struct str *request, struct ledger_entry **e)
+static int ledger_accept_entry(struct ledger *l, struct str id,
+	const uint8_t body[SHA256_LEN], uint8_t how, const struct str *request,
+	struct ledger_entry **e)
 {
 	uint64_t asks = l->dir < 0 ? LEDGER_MEMORY : LEDGER_BYTES;
 	struct ledger_entry *made;
 	int r;
 
 	assert(ledger_is_id(id));
-	if (l->open >= LEDGER_OPEN_MAX || (request && l->asks + request->n > asks))
+	if (l->open >= LEDGER_OPEN_MAX ||
+		(request && l->request_bytes + request->n > asks))
 		return ERR_LIMIT;
 	r = ledger_entry_new(l, id, body, l->seq + 1, &made);
 	if (r)
 		return r;
-	made->ask_how = how;
+	made->request_kind = how;
 	r = request ? ledger_add_queue(l, made, *request) : ledger_add_accept(l, made);
 	if (r) {
-		made->ask_n = 0;
-		drop_new(l, made);
+		made->request_n = 0;
+		ledger_drop_entry(l, made);
 		return r;
 	}
 	l->seq++;
-	l->asks += made->ask_n;
-	ledger_tell_entry(l, made);
-	make_room(l, made);
+	l->request_bytes += made->request_n;
+	ledger_post_state(l, made);
+	ledger_evict_oldest(l, made);
 	*e = made;
 	return 0;
 }
@@ -302,13 +306,13 @@ static int accept_one(struct ledger *l, struct str id, const uint8_t body[SHA256
 int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	struct ledger_entry **e)
 {
-	return accept_one(l, id, body, 0, NULL, e);
+	return ledger_accept_entry(l, id, body, 0, NULL, e);
 }
 
 int ledger_queue(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	uint8_t how, struct str request, struct ledger_entry **e)
 {
-	return accept_one(l, id, body, how, &request, e);
+	return ledger_accept_entry(l, id, body, how, &request, e);
 }
 
 int ledger_start(struct ledger *l, struct ledger_entry *e)
@@ -323,8 +327,8 @@ int ledger_start(struct ledger *l, struct ledger_entry *e)
 		e->boot = before;
 		return r;
 	}
-	ledger_enter(l, e, LEDGER_STARTED);
-	ledger_tell_entry(l, e);
+	ledger_set_state(l, e, LEDGER_STARTED);
+	ledger_post_state(l, e);
 	return 0;
 }
 
@@ -339,9 +343,9 @@ int ledger_begin(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN]
 		return r;
 	r = ledger_start(l, made);
 	if (r) {
-		drop_new(l, made);
+		ledger_drop_entry(l, made);
 		journal_undo(&l->journal, before);
-		ledger_untell(l, told);
+		ledger_undo_events(l, told);
 		return r;
 	}
 	*e = made;
@@ -356,7 +360,7 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 
 	ledger_close_output(l, e);
 	r = ledger_add_end(l, e, how, status, answer, &at);
-	ledger_enter(l, e, how);
+	ledger_set_state(l, e, how);
 	if (!r) {
 		e->status = status;
 		e->at = at;
@@ -368,8 +372,8 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
 		 */
 		e->at = 0;
 	}
-	ledger_tell_entry(l, e);
-	make_room(l, e);
+	ledger_post_state(l, e);
+	ledger_evict_oldest(l, e);
 	return r;
 }
 
@@ -383,7 +387,7 @@ int ledger_cancel(struct ledger *l, struct ledger_entry *e, uint8_t how)
 	if (r)
 		e->cancel = before;
 	else if (how != before)
-		ledger_tell(l, LEDGER_EVENT_CANCEL, how, str_c(e->id));
+		ledger_post_event(l, LEDGER_EVENT_CANCEL, how, str_c(e->id));
 	return r;
 }
 
@@ -398,14 +402,15 @@ int ledger_ack(struct ledger *l, struct ledger_entry *e)
 	return 0;
 }
 
-static int read_part(const struct ledger *l, uint64_t at, uint64_t n, struct buf *out)
+static int ledger_read_bytes(
+	const struct ledger *l, uint64_t at, uint64_t n, struct buf *out)
 {
 	char *p;
 	int r;
 
 	if (!n)
 		return 0;
-	p = buf_room(out, (size_t)n);
+	p = buf_reserve(out, (size_t)n);
 	if (!p)
 		return out->err;
 	r = journal_read(&l->journal, at, p, (size_t)n);
@@ -414,18 +419,20 @@ static int read_part(const struct ledger *l, uint64_t at, uint64_t n, struct buf
 	return r;
 }
 
-int ledger_answer(const struct ledger *l, const struct ledger_entry *e, struct buf *out)
+int ledger_read_answer(
+	const struct ledger *l, const struct ledger_entry *e, struct buf *out)
 {
-	return read_part(l, e->at, e->n, out);
+	return ledger_read_bytes(l, e->at, e->n, out);
 }
 
-int ledger_answer_part(const struct ledger *l, const struct ledger_entry *e, uint64_t at,
-	size_t n, struct buf *out)
+int ledger_read_answer_part(const struct ledger *l, const struct ledger_entry *e,
+	uint64_t at, size_t n, struct buf *out)
 {
-	return read_part(l, e->at + at, n, out);
+	return ledger_read_bytes(l, e->at + at, n, out);
 }
 
-int ledger_request(const struct ledger *l, const struct ledger_entry *e, struct buf *out)
+int ledger_read_request(
+	const struct ledger *l, const struct ledger_entry *e, struct buf *out)
 {
-	return read_part(l, e->ask_at, e->ask_n, out);
+	return ledger_read_bytes(l, e->request_at, e->request_n, out);
 }

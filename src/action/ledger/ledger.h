@@ -28,8 +28,8 @@ enum ledger_state {
 
 /* The members of an entry that a new file, which is being written, already has. */
 struct ledger_copy {
-	uint64_t at, ask_at; /* as those of the entry, in the new file */
-	bool accepted, started, told, ended, acked;
+	uint64_t at, request_at; /* as those of the entry, in the new file */
+	bool accepted, started, has_output, ended, acked;
 	uint8_t cancel;
 };
 
@@ -42,13 +42,14 @@ struct ledger_entry {
 	 * the way in which its end was requested, defined by the caller; 0: not requested
 	 */
 	uint8_t cancel;
-	uint32_t boot;          /* boot in which it was accepted or, later, started */
-	unsigned status;        /* of the answer, as HTTP has it */
-	uint64_t at, n;         /* the answer in the journal */
-	uint64_t ask_at, ask_n; /* the request there, until it has ended; 0: not kept */
-	uint8_t ask_how;        /* defined by the caller */
-	struct output *output;  /* its output; NULL: none, or not kept */
-	uint64_t out_n;         /* when it has ended: bytes of the output... */
+	uint32_t boot;   /* boot in which it was accepted or, later, started */
+	unsigned status; /* of the answer, as HTTP has it */
+	uint64_t at, n;  /* the answer in the journal */
+	uint64_t request_at,
+		request_n;     /* the request there, until it has ended; 0: not kept */
+	uint8_t request_kind;  /* defined by the caller */
+	struct output *output; /* its output; NULL: none, or not kept */
+	uint64_t out_n;        /* when it has ended: bytes of the output... */
 	uint8_t out_sha[SHA256_LEN]; /* ...and their digest, if there are any */
 	uint64_t begun;              /* monotonic ms, in boot */
 	uint64_t seq;                /* the order of being accepted, from 1 */
@@ -76,15 +77,15 @@ struct ledger_event {
 };
 
 enum ledger_find {
-	LEDGER_NEW,  /* not in the ledger */
-	LEDGER_HERE, /* has an entry */
-	LEDGER_GONE, /* was used; its answer is not kept any more */
+	LEDGER_ABSENT,  /* not in the ledger */
+	LEDGER_PRESENT, /* has an entry */
+	LEDGER_EVICTED, /* was used; its answer is not kept any more */
 };
 
 /* An entry of a hash table with open addressing: an id by its digest. */
 struct ledger_slot {
 	uint8_t key[LEDGER_KEY];
-	enum ledger_find what; /* LEDGER_NEW: empty */
+	enum ledger_find what; /* LEDGER_ABSENT: empty */
 	struct ledger_entry *entry;
 };
 
@@ -98,20 +99,20 @@ struct ledger {
 	struct ledger_slot *slots; /* ids by their digests */
 	size_t slots_n, used;
 	struct ledger_entry *oldest, *newest;
-	size_t entries, open; /* of entries: those that have not ended */
-	uint64_t answers;     /* bytes of answers in entries */
-	uint64_t asks;        /* bytes of requests in entries */
+	size_t entries, open;   /* of entries: those that have not ended */
+	uint64_t answers;       /* bytes of answers in entries */
+	uint64_t request_bytes; /* bytes of requests in entries */
 	uint64_t seq;
-	uint8_t (*gone)[LEDGER_KEY]; /* a ring of used ids without entries */
-	size_t gone_n;
-	uint64_t gone_all; /* ids put there so far; the ring continues at this number */
-	uint64_t *events;  /* a ring: where the records of the last events lie */
-	size_t events_n;   /* events in the ring: EVENTS_MAX at most */
-	uint64_t event;    /* number of the last event */
-	struct ledger_entry *untold; /* its last record has no event yet */
-	uint64_t lease;              /* the highest lease that a client has shown */
-	struct outputs *outputs;     /* the caller's; NULL: they are not kept */
-	struct shrink *shrink;       /* a new file, which is being written; or NULL */
+	uint8_t (*evicted)[LEDGER_KEY]; /* a ring of used ids without entries */
+	size_t evicted_n;
+	uint64_t evicted_total; /* ids put there so far; the ring continues here */
+	uint64_t *events;       /* a ring: where the records of the last events lie */
+	size_t events_n;        /* events in the ring: EVENTS_MAX at most */
+	uint64_t event;         /* number of the last event */
+	struct ledger_entry *unposted; /* its last record has no event yet */
+	uint64_t lease;                /* the highest lease that a client has shown */
+	struct outputs *outputs;       /* the caller's; NULL: they are not kept */
+	struct shrink *shrink;         /* a new file, which is being written; or NULL */
 	/* size of the journal at which a new file may be written */
 	uint64_t shrink_from;
 	bool moved; /* the journal is another file now; the caller clears this */
@@ -147,7 +148,7 @@ int ledger_accept(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN
 int ledger_queue(struct ledger *l, struct str id, const uint8_t body[SHA256_LEN],
 	uint8_t how, struct str request, struct ledger_entry **e) MUST_USE;
 /* Appends that request to out: 0 or -errno, ERR_CLOSED. */
-int ledger_request(
+int ledger_read_request(
 	const struct ledger *l, const struct ledger_entry *e, struct buf *out) MUST_USE;
 /* To be called before the action has an effect: 0; -errno: it must not have any. */
 int ledger_start(struct ledger *l, struct ledger_entry *e) MUST_USE;
@@ -171,17 +172,18 @@ int ledger_end(struct ledger *l, struct ledger_entry *e, enum ledger_state how,
  */
 void ledger_set_outputs(struct ledger *l, struct outputs *o);
 /* An action that has not ended has printed bytes; see output_add. */
-void ledger_printed(
+void ledger_append_output(
 	struct ledger *l, struct ledger_entry *e, struct str bytes, uint64_t source);
 /* Adds an event. An event that cannot be recorded is dropped. name is cut to fit. */
-void ledger_tell(struct ledger *l, enum ledger_kind kind, uint8_t state, struct str name);
+void ledger_post_event(
+	struct ledger *l, enum ledger_kind kind, uint8_t state, struct str name);
 /* The number of the first event that is kept; last + 1 if none is kept. */
 uint64_t ledger_first_event(const struct ledger *l);
 /* Reads a kept event: 0, or as of journal_read. */
 int ledger_read_event(
 	const struct ledger *l, uint64_t seq, struct ledger_event *e) MUST_USE;
 /* A client shows a lease: 0; ERR_RANGE: a higher one was shown before; -errno. */
-int ledger_show_lease(struct ledger *l, uint64_t lease) MUST_USE;
+int ledger_set_lease(struct ledger *l, uint64_t lease) MUST_USE;
 /* The client has received the answer, and the output. */
 int ledger_ack(struct ledger *l, struct ledger_entry *e) MUST_USE;
 /* Whether the file is large, and more than half of it is obsolete. */
@@ -192,10 +194,10 @@ bool ledger_is_large(const struct ledger *l);
  */
 bool ledger_shrink(struct ledger *l) MUST_USE;
 /* Appends the answer to out: 0 or -errno, ERR_CLOSED. */
-int ledger_answer(
+int ledger_read_answer(
 	const struct ledger *l, const struct ledger_entry *e, struct buf *out) MUST_USE;
-/* As ledger_answer, for n bytes from an offset on, which must exist. */
-int ledger_answer_part(const struct ledger *l, const struct ledger_entry *e, uint64_t at,
-	size_t n, struct buf *out) MUST_USE;
+/* As ledger_read_answer, for n bytes from an offset on, which must exist. */
+int ledger_read_answer_part(const struct ledger *l, const struct ledger_entry *e,
+	uint64_t at, size_t n, struct buf *out) MUST_USE;
 
 #endif

@@ -10,20 +10,20 @@
 
 enum { RECORD_MAX = 128 };
 
-static uint64_t *place_of(const struct ledger *l, uint64_t seq)
+static uint64_t *ledger_get_event_slot(const struct ledger *l, uint64_t seq)
 {
 	return &l->events[seq % EVENTS_MAX];
 }
 
-static uint64_t *events_new(void)
+static uint64_t *ledger_events_new(void)
 {
 	return calloc(EVENTS_MAX, sizeof(uint64_t));
 }
 
-int ledger_note_event(struct ledger *l, uint64_t seq, uint64_t at)
+int ledger_index_event(struct ledger *l, uint64_t seq, uint64_t at)
 {
 	if (!l->events)
-		l->events = events_new();
+		l->events = ledger_events_new();
 	if (!l->events)
 		return -ENOMEM;
 	/* If numbers are missing before seq, the earlier events are dropped. */
@@ -31,11 +31,11 @@ int ledger_note_event(struct ledger *l, uint64_t seq, uint64_t at)
 	if (l->events_n > EVENTS_MAX)
 		l->events_n = EVENTS_MAX;
 	l->event = seq;
-	*place_of(l, seq) = at;
+	*ledger_get_event_slot(l, seq) = at;
 	return 0;
 }
 
-void ledger_untell(struct ledger *l, uint64_t seq)
+void ledger_undo_events(struct ledger *l, uint64_t seq)
 {
 	uint64_t n = l->event - seq;
 
@@ -43,25 +43,26 @@ void ledger_untell(struct ledger *l, uint64_t seq)
 	l->event = seq;
 }
 
-void ledger_tell(struct ledger *l, enum ledger_kind kind, uint8_t state, struct str name)
+void ledger_post_event(
+	struct ledger *l, enum ledger_kind kind, uint8_t state, struct str name)
 {
 	struct ledger_event e = {
 		.seq = l->event + 1,
-		.time = (uint64_t)clock_today_s(),
+		.time = (uint64_t)clock_unix_s(),
 		.kind = kind,
 		.state = state,
 	};
 	uint64_t at;
 
 	memcpy(e.name, name.p, name.n < LEDGER_ID_MAX ? name.n : LEDGER_ID_MAX);
-	if (ledger_add_event(l, &e, &at) < 0 || ledger_note_event(l, e.seq, at) < 0)
+	if (ledger_add_event(l, &e, &at) < 0 || ledger_index_event(l, e.seq, at) < 0)
 		return;
 }
 
-void ledger_tell_entry(struct ledger *l, struct ledger_entry *e)
+void ledger_post_state(struct ledger *l, struct ledger_entry *e)
 {
-	ledger_tell(l, LEDGER_EVENT_ACTION, (uint8_t)e->state, str_c(e->id));
-	l->untold = NULL;
+	ledger_post_event(l, LEDGER_EVENT_ACTION, (uint8_t)e->state, str_c(e->id));
+	l->unposted = NULL;
 }
 
 uint64_t ledger_first_event(const struct ledger *l)
@@ -72,16 +73,16 @@ uint64_t ledger_first_event(const struct ledger *l)
 int ledger_read_event(const struct ledger *l, uint64_t seq, struct ledger_event *e)
 {
 	char record[RECORD_MAX];
-	uint64_t at = *place_of(l, seq), left = l->journal.size - at;
+	uint64_t at = *ledger_get_event_slot(l, seq), left = l->journal.size - at;
 	size_t n = left < RECORD_MAX ? (size_t)left : RECORD_MAX;
 	int r = journal_read(&l->journal, at, record, n);
 
 	if (!r)
-		*e = ledger_event_of(str_make(record, n));
+		*e = ledger_parse_event(str_make(record, n));
 	return r;
 }
 
-int ledger_show_lease(struct ledger *l, uint64_t lease)
+int ledger_set_lease(struct ledger *l, uint64_t lease)
 {
 	uint64_t before = l->lease;
 	char name[24];
@@ -96,6 +97,6 @@ int ledger_show_lease(struct ledger *l, uint64_t lease)
 		return r;
 	}
 	snprintf(name, sizeof(name), "%llu", (unsigned long long)lease);
-	ledger_tell(l, LEDGER_EVENT_LEASE, 1, str_c(name));
+	ledger_post_event(l, LEDGER_EVENT_LEASE, 1, str_c(name));
 	return 0;
 }

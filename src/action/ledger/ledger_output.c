@@ -19,14 +19,14 @@ void ledger_drop_output(struct ledger *l, struct ledger_entry *e)
 	e->output = NULL;
 }
 
-void ledger_printed(
+void ledger_append_output(
 	struct ledger *l, struct ledger_entry *e, struct str bytes, uint64_t source)
 {
 	uint8_t key[LEDGER_KEY];
 
 	if (!l->outputs || !ledger_is_open(e))
 		return;
-	ledger_key(str_c(e->id), key);
+	ledger_make_key(str_c(e->id), key);
 	if (!e->output)
 		e->output = output_new(l->outputs, key);
 	if (e->output)
@@ -41,7 +41,7 @@ void ledger_set_outputs(struct ledger *l, struct outputs *o)
 		(int)LEDGER_KEY == (int)OUTPUT_KEY, "an id is known by one digest");
 	l->outputs = o;
 	for (struct output *x = o->oldest; x; x = next) {
-		const struct ledger_slot *slot = ledger_look(l, x->key);
+		const struct ledger_slot *slot = ledger_find_slot(l, x->key);
 		struct ledger_entry *e = slot ? slot->entry : NULL;
 
 		next = x->newer;

@@ -10,14 +10,14 @@ enum record {
 	RECORD_START,   /* key of the id, boot u32, monotonic ms u64 */
 	RECORD_END,     /* key, state u8, status u16, answer */
 	RECORD_ACK,     /* key */
-	RECORD_GONE,    /* key */
+	RECORD_EVICT,   /* key */
 	RECORD_CANCEL,  /* key, how u8 */
 	RECORD_EVENT, /* number u64, time u64, kind u8, state u8, n u8, name of n bytes */
 	RECORD_LEASE, /* u64 */
 	RECORD_OUTPUT, /* key, bytes u64, their digest */
 	RECORD_QUEUE,  /* seq u64, digest, how u8, n u8, id of n bytes, request */
 	/* key of the sandbox: the records before this one have their events */
-	RECORD_TOLD,
+	RECORD_POSTED,
 };
 
 enum {
@@ -31,13 +31,13 @@ enum {
 	OUTPUT_LEN = LEDGER_KEY + 8 + SHA256_LEN,
 };
 
-static void put_number(uint8_t *p, uint64_t v, size_t bytes)
+static void ledger_put_number(uint8_t *p, uint64_t v, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(v >> (8 * i));
 }
 
-static uint64_t get_number(const char *p, size_t bytes)
+static uint64_t ledger_get_number(const char *p, size_t bytes)
 {
 	uint64_t v = 0;
 
@@ -48,8 +48,8 @@ static uint64_t get_number(const char *p, size_t bytes)
 
 /* --- Records ------------------------------------------------------------------ */
 
-static int add(struct ledger *l, enum record type, const void *fixed, size_t n,
-	struct str rest, bool sync, uint64_t *at)
+static int ledger_add_record(struct ledger *l, enum record type, const void *fixed,
+	size_t n, struct str rest, bool sync, uint64_t *at)
 {
 	const struct str parts[] = {str_make(fixed, n), rest};
 
@@ -63,9 +63,10 @@ int ledger_add_box(struct ledger *l)
 	uint64_t at;
 	int r = hex_decode(str_c(l->box), fixed, LEDGER_KEY);
 
-	put_number(fixed + LEDGER_KEY, l->boot, 4);
+	ledger_put_number(fixed + LEDGER_KEY, l->boot, 4);
 	return r ? r
-		 : add(l, RECORD_BOX, fixed, sizeof(fixed), (struct str){0}, false, &at);
+		 : ledger_add_record(l, RECORD_BOX, fixed, sizeof(fixed), (struct str){0},
+			   false, &at);
 }
 
 int ledger_add_accept(struct ledger *l, const struct ledger_entry *e)
@@ -73,9 +74,10 @@ int ledger_add_accept(struct ledger *l, const struct ledger_entry *e)
 	uint8_t fixed[ACCEPT_LEN];
 	uint64_t at;
 
-	put_number(fixed, e->seq, 8);
+	ledger_put_number(fixed, e->seq, 8);
 	memcpy(fixed + 8, e->body, SHA256_LEN);
-	return add(l, RECORD_ACCEPT, fixed, sizeof(fixed), str_c(e->id), true, &at);
+	return ledger_add_record(
+		l, RECORD_ACCEPT, fixed, sizeof(fixed), str_c(e->id), true, &at);
 }
 
 int ledger_add_queue(struct ledger *l, struct ledger_entry *e, struct str request)
@@ -86,14 +88,14 @@ int ledger_add_queue(struct ledger *l, struct ledger_entry *e, struct str reques
 	uint64_t at;
 	int r;
 
-	put_number(fixed, e->seq, 8);
+	ledger_put_number(fixed, e->seq, 8);
 	memcpy(fixed + 8, e->body, SHA256_LEN);
-	fixed[ACCEPT_LEN] = e->ask_how;
+	fixed[ACCEPT_LEN] = e->request_kind;
 	fixed[ACCEPT_LEN + 1] = (uint8_t)id.n;
 	r = journal_add(&l->journal, RECORD_QUEUE, parts, ARRAY_LEN(parts), l->sync, &at);
 	if (!r) {
-		e->ask_at = at + QUEUE_LEN + id.n;
-		e->ask_n = request.n;
+		e->request_at = at + QUEUE_LEN + id.n;
+		e->request_n = request.n;
 	}
 	return r;
 }
@@ -103,10 +105,11 @@ int ledger_add_start(struct ledger *l, const struct ledger_entry *e)
 	uint8_t fixed[START_LEN];
 	uint64_t at;
 
-	ledger_key(str_c(e->id), fixed);
-	put_number(fixed + LEDGER_KEY, e->boot, 4);
-	put_number(fixed + START_LEAST, e->begun, 8);
-	return add(l, RECORD_START, fixed, sizeof(fixed), (struct str){0}, false, &at);
+	ledger_make_key(str_c(e->id), fixed);
+	ledger_put_number(fixed + LEDGER_KEY, e->boot, 4);
+	ledger_put_number(fixed + START_LEAST, e->begun, 8);
+	return ledger_add_record(
+		l, RECORD_START, fixed, sizeof(fixed), (struct str){0}, false, &at);
 }
 
 int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_state how,
@@ -115,10 +118,10 @@ int ledger_add_end(struct ledger *l, const struct ledger_entry *e, enum ledger_s
 	uint8_t fixed[END_LEN];
 	int r;
 
-	ledger_key(str_c(e->id), fixed);
+	ledger_make_key(str_c(e->id), fixed);
 	fixed[LEDGER_KEY] = (uint8_t)how;
-	put_number(fixed + LEDGER_KEY + 1, status, 2);
-	r = add(l, RECORD_END, fixed, sizeof(fixed), answer, true, at);
+	ledger_put_number(fixed + LEDGER_KEY + 1, status, 2);
+	r = ledger_add_record(l, RECORD_END, fixed, sizeof(fixed), answer, true, at);
 	if (!r)
 		*at += END_LEN;
 	return r;
@@ -129,24 +132,26 @@ int ledger_add_cancel(struct ledger *l, const struct ledger_entry *e)
 	uint8_t fixed[LEDGER_KEY + 1];
 	uint64_t at;
 
-	ledger_key(str_c(e->id), fixed);
+	ledger_make_key(str_c(e->id), fixed);
 	fixed[LEDGER_KEY] = e->cancel;
-	return add(l, RECORD_CANCEL, fixed, sizeof(fixed), (struct str){0}, true, &at);
+	return ledger_add_record(
+		l, RECORD_CANCEL, fixed, sizeof(fixed), (struct str){0}, true, &at);
 }
 
 int ledger_add_event(struct ledger *l, const struct ledger_event *e, uint64_t *at)
 {
 	uint8_t fixed[EVENT_LEN];
 
-	put_number(fixed, e->seq, 8);
-	put_number(fixed + 8, e->time, 8);
+	ledger_put_number(fixed, e->seq, 8);
+	ledger_put_number(fixed + 8, e->time, 8);
 	fixed[16] = (uint8_t)e->kind;
 	fixed[17] = e->state;
 	fixed[18] = (uint8_t)strlen(e->name);
-	return add(l, RECORD_EVENT, fixed, sizeof(fixed), str_c(e->name), false, at);
+	return ledger_add_record(
+		l, RECORD_EVENT, fixed, sizeof(fixed), str_c(e->name), false, at);
 }
 
-struct ledger_event ledger_event_of(struct str record)
+struct ledger_event ledger_parse_event(struct str record)
 {
 	struct ledger_event e = {0};
 	struct str name;
@@ -154,8 +159,8 @@ struct ledger_event ledger_event_of(struct str record)
 	if (record.n < EVENT_LEN)
 		return e;
 	name = str_skip(record, EVENT_LEN);
-	e.seq = get_number(record.p, 8);
-	e.time = get_number(record.p + 8, 8);
+	e.seq = ledger_get_number(record.p, 8);
+	e.time = ledger_get_number(record.p + 8, 8);
 	e.kind = (uint8_t)record.p[16];
 	e.state = (uint8_t)record.p[17];
 	if (name.n > (uint8_t)record.p[18])
@@ -169,8 +174,9 @@ int ledger_add_lease(struct ledger *l)
 	uint8_t fixed[8];
 	uint64_t at;
 
-	put_number(fixed, l->lease, 8);
-	return add(l, RECORD_LEASE, fixed, sizeof(fixed), (struct str){0}, true, &at);
+	ledger_put_number(fixed, l->lease, 8);
+	return ledger_add_record(
+		l, RECORD_LEASE, fixed, sizeof(fixed), (struct str){0}, true, &at);
 }
 
 int ledger_add_output(struct ledger *l, const struct ledger_entry *e)
@@ -178,26 +184,30 @@ int ledger_add_output(struct ledger *l, const struct ledger_entry *e)
 	uint8_t fixed[OUTPUT_LEN];
 	uint64_t at;
 
-	ledger_key(str_c(e->id), fixed);
-	put_number(fixed + LEDGER_KEY, e->out_n, 8);
+	ledger_make_key(str_c(e->id), fixed);
+	ledger_put_number(fixed + LEDGER_KEY, e->out_n, 8);
 	memcpy(fixed + LEDGER_KEY + 8, e->out_sha, SHA256_LEN);
-	return add(l, RECORD_OUTPUT, fixed, sizeof(fixed), (struct str){0}, false, &at);
+	return ledger_add_record(
+		l, RECORD_OUTPUT, fixed, sizeof(fixed), (struct str){0}, false, &at);
 }
 
-int ledger_add_gone(struct ledger *l, const uint8_t key[LEDGER_KEY])
+int ledger_add_evicted(struct ledger *l, const uint8_t key[LEDGER_KEY])
 {
 	uint64_t at;
 
-	return add(l, RECORD_GONE, key, LEDGER_KEY, (struct str){0}, false, &at);
+	return ledger_add_record(
+		l, RECORD_EVICT, key, LEDGER_KEY, (struct str){0}, false, &at);
 }
 
-int ledger_add_told(struct ledger *l)
+int ledger_add_posted(struct ledger *l)
 {
 	uint8_t key[LEDGER_KEY];
 	uint64_t at;
 	int r = hex_decode(str_c(l->box), key, LEDGER_KEY);
 
-	return r ? r : add(l, RECORD_TOLD, key, sizeof(key), (struct str){0}, false, &at);
+	return r ? r
+		 : ledger_add_record(l, RECORD_POSTED, key, sizeof(key), (struct str){0},
+			   false, &at);
 }
 
 int ledger_add_ack(struct ledger *l, const struct ledger_entry *e)
@@ -205,67 +215,68 @@ int ledger_add_ack(struct ledger *l, const struct ledger_entry *e)
 	uint8_t key[LEDGER_KEY];
 	uint64_t at;
 
-	ledger_key(str_c(e->id), key);
-	return add(l, RECORD_ACK, key, sizeof(key), (struct str){0}, false, &at);
+	ledger_make_key(str_c(e->id), key);
+	return ledger_add_record(
+		l, RECORD_ACK, key, sizeof(key), (struct str){0}, false, &at);
 }
 
 /* --- Reading the records -------------------------------------------------------- */
 
-static struct ledger_entry *entry_of(const struct ledger *l, const char *key)
+static struct ledger_entry *ledger_find_entry(const struct ledger *l, const char *key)
 {
-	const struct ledger_slot *slot = ledger_look(l, (const uint8_t *)key);
+	const struct ledger_slot *slot = ledger_find_slot(l, (const uint8_t *)key);
 
 	return slot ? slot->entry : NULL;
 }
 
-static int read_accept(struct ledger *l, struct str s)
+static int ledger_load_accept(struct ledger *l, struct str s)
 {
 	struct str id = str_skip(s, ACCEPT_LEN);
-	uint64_t seq = get_number(s.p, 8);
+	uint64_t seq = ledger_get_number(s.p, 8);
 	struct ledger_entry *e;
 	int r;
 
-	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_HERE)
+	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_PRESENT)
 		return 0;
 	r = ledger_entry_new(l, id, (const uint8_t *)s.p + 8, seq, &e);
 	if (r)
 		return r;
-	l->untold = e;
+	l->unposted = e;
 	if (seq > l->seq)
 		l->seq = seq;
 	return 0;
 }
 
-static int read_queue(struct ledger *l, const struct journal_entry *j)
+static int ledger_load_queue(struct ledger *l, const struct journal_entry *j)
 {
 	const uint8_t *fixed = (const uint8_t *)j->peek.p;
 	size_t id_n = fixed[ACCEPT_LEN + 1];
 	struct str id = str_skip(j->peek, QUEUE_LEN);
 	struct ledger_entry *e;
-	uint64_t seq = get_number(j->peek.p, 8);
+	uint64_t seq = ledger_get_number(j->peek.p, 8);
 	int r;
 
 	if (id.n < id_n)
 		return 0;
 	id.n = id_n;
-	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_HERE)
+	if (!ledger_is_id(id) || ledger_find(l, id, &e) == LEDGER_PRESENT)
 		return 0;
 	r = ledger_entry_new(l, id, fixed + 8, seq, &e);
 	if (r)
 		return r;
-	e->ask_how = fixed[ACCEPT_LEN];
-	e->ask_at = j->at + QUEUE_LEN + id_n;
-	e->ask_n = j->n - QUEUE_LEN - id_n;
-	l->asks += e->ask_n;
-	l->untold = e;
+	e->request_kind = fixed[ACCEPT_LEN];
+	e->request_at = j->at + QUEUE_LEN + id_n;
+	e->request_n = j->n - QUEUE_LEN - id_n;
+	l->request_bytes += e->request_n;
+	l->unposted = e;
 	if (seq > l->seq)
 		l->seq = seq;
 	return 0;
 }
 
-static void read_end(struct ledger *l, const struct journal_entry *j)
+static void ledger_load_end(struct ledger *l, const struct journal_entry *j)
 {
-	struct ledger_entry *e = entry_of(l, j->peek.p);
+	struct ledger_entry *e = ledger_find_entry(l, j->peek.p);
 	unsigned how = (uint8_t)j->peek.p[LEDGER_KEY];
 
 	if (!e || !ledger_is_open(e) || how < LEDGER_DONE || how >= LEDGER_STATES)
@@ -275,35 +286,35 @@ static void read_end(struct ledger *l, const struct journal_entry *j)
 		return;
 	if (e->state == LEDGER_STARTED && how == LEDGER_CANCELLED)
 		return;
-	ledger_enter(l, e, how);
-	l->untold = e;
-	e->status = (unsigned)get_number(j->peek.p + LEDGER_KEY + 1, 2);
+	ledger_set_state(l, e, how);
+	l->unposted = e;
+	e->status = (unsigned)ledger_get_number(j->peek.p + LEDGER_KEY + 1, 2);
 	e->at = j->at + END_LEN;
 	e->n = j->n - END_LEN;
 	l->answers += e->n;
 }
 
-static int read_gone(struct ledger *l, struct str s)
+static int ledger_load_evicted(struct ledger *l, struct str s)
 {
-	struct ledger_entry *e = entry_of(l, s.p);
+	struct ledger_entry *e = ledger_find_entry(l, s.p);
 
 	if (e) {
 		ledger_unlink(l, e);
 		free(e);
 	}
-	return ledger_remember_gone(l, (const uint8_t *)s.p);
+	return ledger_insert_evicted(l, (const uint8_t *)s.p);
 }
 
-static int read_event(struct ledger *l, const struct journal_entry *j)
+static int ledger_load_event(struct ledger *l, const struct journal_entry *j)
 {
-	struct ledger_event e = ledger_event_of(j->peek);
+	struct ledger_event e = ledger_parse_event(j->peek);
 
 	/* An event number without a successor was not written by this program. */
 	if (e.seq == 0 || e.seq >= INT64_MAX)
 		return 0;
 	if (e.kind == LEDGER_EVENT_ACTION)
-		l->untold = NULL;
-	return ledger_note_event(l, e.seq, j->at);
+		l->unposted = NULL;
+	return ledger_index_event(l, e.seq, j->at);
 }
 
 /* Records of an unknown kind, or that are too short, come from another version. */
@@ -315,13 +326,13 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		[RECORD_START] = START_LEAST,
 		[RECORD_END] = END_LEN,
 		[RECORD_ACK] = LEDGER_KEY,
-		[RECORD_GONE] = LEDGER_KEY,
+		[RECORD_EVICT] = LEDGER_KEY,
 		[RECORD_QUEUE] = QUEUE_LEN + 1,
 		[RECORD_OUTPUT] = OUTPUT_LEN,
 		[RECORD_EVENT] = EVENT_LEN,
 		[RECORD_LEASE] = 8,
 		[RECORD_CANCEL] = LEDGER_KEY + 1,
-		[RECORD_TOLD] = LEDGER_KEY,
+		[RECORD_POSTED] = LEDGER_KEY,
 	};
 	struct ledger *l = ctx;
 	struct ledger_entry *e;
@@ -331,27 +342,27 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 	switch (j->type) {
 	case RECORD_BOX:
 		hex_encode((const uint8_t *)j->peek.p, LEDGER_KEY, l->box);
-		l->boot = (uint32_t)get_number(j->peek.p + LEDGER_KEY, 4);
+		l->boot = (uint32_t)ledger_get_number(j->peek.p + LEDGER_KEY, 4);
 		return 0;
 	case RECORD_ACCEPT:
-		return read_accept(l, j->peek);
+		return ledger_load_accept(l, j->peek);
 	case RECORD_QUEUE:
-		return read_queue(l, j);
+		return ledger_load_queue(l, j);
 	case RECORD_END:
-		read_end(l, j);
+		ledger_load_end(l, j);
 		return 0;
-	case RECORD_GONE:
-		return read_gone(l, j->peek);
+	case RECORD_EVICT:
+		return ledger_load_evicted(l, j->peek);
 	case RECORD_EVENT:
-		return read_event(l, j);
-	case RECORD_TOLD:
-		l->untold = NULL;
+		return ledger_load_event(l, j);
+	case RECORD_POSTED:
+		l->unposted = NULL;
 		return 0;
 	case RECORD_LEASE:
-		l->lease = get_number(j->peek.p, 8);
+		l->lease = ledger_get_number(j->peek.p, 8);
 		return 0;
 	default:
-		e = entry_of(l, j->peek.p);
+		e = ledger_find_entry(l, j->peek.p);
 	}
 	if (e && j->type == RECORD_ACK) {
 		e->acked = true;
@@ -359,14 +370,14 @@ int ledger_read_record(void *ctx, const struct journal_entry *j)
 		if ((uint8_t)j->peek.p[LEDGER_KEY] <= LEDGER_CANCEL_MAX)
 			e->cancel = (uint8_t)j->peek.p[LEDGER_KEY];
 	} else if (e && j->type == RECORD_OUTPUT) {
-		e->out_n = get_number(j->peek.p + LEDGER_KEY, 8);
+		e->out_n = ledger_get_number(j->peek.p + LEDGER_KEY, 8);
 		memcpy(e->out_sha, j->peek.p + LEDGER_KEY + 8, SHA256_LEN);
 	} else if (e && e->state == LEDGER_ACCEPTED) {
-		ledger_enter(l, e, LEDGER_STARTED);
-		l->untold = e;
-		e->boot = (uint32_t)get_number(j->peek.p + LEDGER_KEY, 4);
+		ledger_set_state(l, e, LEDGER_STARTED);
+		l->unposted = e;
+		e->boot = (uint32_t)ledger_get_number(j->peek.p + LEDGER_KEY, 4);
 		if (j->peek.n >= START_LEN)
-			e->begun = get_number(j->peek.p + START_LEAST, 8);
+			e->begun = ledger_get_number(j->peek.p + START_LEAST, 8);
 	}
 	return 0;
 }

@@ -5,22 +5,22 @@
  */
 #include "action/ledger/ledger_private.h"
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
-#include "base/swap.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum phase { COPY_GONE, COPY_EVENTS, COPY_ENTRIES, COPY_REST };
+enum phase { COPY_EVICTED, COPY_EVENTS, COPY_ENTRIES, COPY_FINAL };
 
 struct shrink {
 	struct ledger to; /* its journal, and the ring of its events */
 	struct buf late;
-	struct swap swap; /* of a file with a name */
+	struct atomic_file swap; /* of a file with a name */
 	enum phase phase;
-	uint64_t gone;             /* the next used id, counted as gone_all */
+	uint64_t evicted;          /* the next used id, counted as gone_all */
 	struct ledger_entry *next; /* the next entry */
 };
 
@@ -30,7 +30,7 @@ struct step {
 	uint64_t bytes;
 };
 
-static bool is_enough(const struct step *s)
+static bool ledger_shrink_is_step_full(const struct step *s)
 {
 	return s->records >= LEDGER_STEP || s->bytes >= LEDGER_STEP_BYTES;
 }
@@ -38,27 +38,28 @@ static bool is_enough(const struct step *s)
 /* --- One entry ---------------------------------------------------------------- */
 
 /* The request is not needed any more when the action has ended. */
-static int copy_accept(
+static int ledger_shrink_copy_accept(
 	struct ledger *to, const struct ledger *from, struct ledger_entry *e)
 {
 	struct buf request = BUF_INIT(JOURNAL_RECORD_MAX);
 	struct ledger_entry copy = *e;
 	int r;
 
-	if (!e->ask_n)
+	if (!e->request_n)
 		return ledger_add_accept(to, e);
-	r = ledger_request(from, e, &request);
+	r = ledger_read_request(from, e, &request);
 	if (!r)
 		r = ledger_add_queue(to, &copy, buf_view(&request));
-	e->copy.ask_at = copy.ask_at;
+	e->copy.request_at = copy.request_at;
 	buf_free(&request);
 	return r;
 }
 
-static int copy_end(struct ledger *to, const struct ledger *from, struct ledger_entry *e)
+static int ledger_shrink_copy_end(
+	struct ledger *to, const struct ledger *from, struct ledger_entry *e)
 {
 	struct buf answer = BUF_INIT(JOURNAL_RECORD_MAX);
-	int r = ledger_answer(from, e, &answer);
+	int r = ledger_read_answer(from, e, &answer);
 
 	if (!r)
 		r = ledger_add_end(
@@ -68,33 +69,33 @@ static int copy_end(struct ledger *to, const struct ledger *from, struct ledger_
 }
 
 /* Adds the records of an entry that the new file lacks. */
-static int copy_entry(struct ledger *to, const struct ledger *from,
+static int ledger_shrink_copy_entry(struct ledger *to, const struct ledger *from,
 	struct ledger_entry *e, struct step *step)
 {
 	struct ledger_copy *c = &e->copy;
 	bool ended = !ledger_is_open(e);
 	bool started = e->state != LEDGER_ACCEPTED && e->state != LEDGER_CANCELLED;
-	int r = c->accepted ? 0 : copy_accept(to, from, e);
+	int r = c->accepted ? 0 : ledger_shrink_copy_accept(to, from, e);
 
 	step->records++;
 	if (!c->accepted)
-		step->bytes += e->ask_n;
+		step->bytes += e->request_n;
 	if (!r && started && !c->started)
 		r = ledger_add_start(to, e);
 	if (!r && e->cancel != c->cancel)
 		r = ledger_add_cancel(to, e);
-	if (!r && e->out_n && !c->told)
+	if (!r && e->out_n && !c->has_output)
 		r = ledger_add_output(to, e);
 	if (!r && ended && !c->ended) {
 		step->bytes += e->n;
-		r = copy_end(to, from, e);
+		r = ledger_shrink_copy_end(to, from, e);
 	}
 	if (!r && e->acked && !c->acked)
 		r = ledger_add_ack(to, e);
 	c->accepted = true;
 	c->started = started;
 	c->cancel = e->cancel;
-	c->told = e->out_n;
+	c->has_output = e->out_n;
 	c->ended = ended;
 	c->acked = e->acked;
 	return r;
@@ -103,18 +104,22 @@ static int copy_entry(struct ledger *to, const struct ledger *from,
 /* --- Its steps ---------------------------------------------------------------- */
 
 /* Ids used meanwhile overwrite the first ones in the ring: those are skipped. */
-static int copy_gone(struct shrink *s, const struct ledger *l, struct step *step)
+static int ledger_shrink_copy_evicted(
+	struct shrink *s, const struct ledger *l, struct step *step)
 {
 	int r = 0;
 
-	if (s->gone + l->gone_n < l->gone_all)
-		s->gone = l->gone_all - l->gone_n;
-	for (; s->gone < l->gone_all && !r && !is_enough(step); step->records++)
-		r = ledger_add_gone(&s->to, l->gone[s->gone++ % LEDGER_GONE_MAX]);
+	if (s->evicted + l->evicted_n < l->evicted_total)
+		s->evicted = l->evicted_total - l->evicted_n;
+	for (; s->evicted < l->evicted_total && !r && !ledger_shrink_is_step_full(step);
+		step->records++)
+		r = ledger_add_evicted(
+			&s->to, l->evicted[s->evicted++ % LEDGER_GONE_MAX]);
 	return r;
 }
 
-static int copy_events(struct shrink *s, const struct ledger *l, struct step *step)
+static int ledger_shrink_copy_events(
+	struct shrink *s, const struct ledger *l, struct step *step)
 {
 	uint64_t first = ledger_first_event(l), at;
 	int r = 0;
@@ -123,7 +128,8 @@ static int copy_events(struct shrink *s, const struct ledger *l, struct step *st
 		s->to.events_n = 0;
 		s->to.event = first - 1;
 	}
-	for (; s->to.event < l->event && !r && !is_enough(step); step->records++) {
+	for (; s->to.event < l->event && !r && !ledger_shrink_is_step_full(step);
+		step->records++) {
 		uint64_t seq = s->to.event + 1;
 		struct ledger_event e;
 
@@ -131,39 +137,41 @@ static int copy_events(struct shrink *s, const struct ledger *l, struct step *st
 		if (!r)
 			r = ledger_add_event(&s->to, &e, &at);
 		if (!r)
-			r = ledger_note_event(&s->to, seq, at);
+			r = ledger_index_event(&s->to, seq, at);
 	}
 	return r;
 }
 
-static int copy_entries(struct shrink *s, const struct ledger *l, struct step *step)
+static int ledger_shrink_copy_entries(
+	struct shrink *s, const struct ledger *l, struct step *step)
 {
 	int r = 0;
 
-	for (; s->next && !r && !is_enough(step); s->next = s->next->newer)
-		r = copy_entry(&s->to, l, s->next, step);
+	for (; s->next && !r && !ledger_shrink_is_step_full(step);
+		s->next = s->next->newer)
+		r = ledger_shrink_copy_entry(&s->to, l, s->next, step);
 	return r;
 }
 
 /* All the rest in a single step, since no record may be added in between. */
-static int copy_rest(struct shrink *s, struct ledger *l)
+static int ledger_shrink_copy_final(struct shrink *s, struct ledger *l)
 {
 	struct step all = {0};
 	int r = 0;
 
-	for (; s->gone < l->gone_all && !r; all.records = 0)
-		r = copy_gone(s, l, &all);
+	for (; s->evicted < l->evicted_total && !r; all.records = 0)
+		r = ledger_shrink_copy_evicted(s, l, &all);
 	for (struct ledger_entry *e = l->oldest; e && !r; e = e->newer)
-		r = copy_entry(&s->to, l, e, &all);
+		r = ledger_shrink_copy_entry(&s->to, l, e, &all);
 	s->to.lease = l->lease;
 	if (!r && l->lease)
 		r = ledger_add_lease(&s->to);
 	for (all = (struct step){0}; s->to.event < l->event && !r; all.records = 0)
-		r = copy_events(s, l, &all);
-	return r ? r : ledger_add_told(&s->to);
+		r = ledger_shrink_copy_events(s, l, &all);
+	return r ? r : ledger_add_posted(&s->to);
 }
 
-static int settle(struct shrink *s, const struct ledger *l)
+static int ledger_shrink_sync(struct shrink *s, const struct ledger *l)
 {
 	int r = journal_flush(&s->to.journal);
 
@@ -174,7 +182,7 @@ static int settle(struct shrink *s, const struct ledger *l)
 
 /* --- Beginning and end ----------------------------------------------------------- */
 
-static int no_entry(void *ctx, const struct journal_entry *j)
+static int ledger_shrink_skip_record(void *ctx, const struct journal_entry *j)
 {
 	(void)ctx;
 	(void)j;
@@ -182,15 +190,15 @@ static int no_entry(void *ctx, const struct journal_entry *j)
 }
 
 /* Makes a file that will take the journal's name, or memory if the journal has none. */
-static int open_file(struct shrink *s, const struct ledger *l)
+static int ledger_shrink_open_file(struct shrink *s, const struct ledger *l)
 {
 	uint64_t torn;
 	int fd, r = 0;
 
 	if (l->dir < 0) {
-		fd = fd_memory("od-ledger", 0);
+		fd = fd_create_memory("od-ledger", 0);
 	} else {
-		r = swap_begin(&s->swap, l->dir);
+		r = atomic_file_begin(&s->swap, l->dir);
 		/*
 		 * The journal needs a copy of the descriptor, and its lock before it has
 		 * the name.
@@ -200,21 +208,22 @@ static int open_file(struct shrink *s, const struct ledger *l)
 	if (fd < 0)
 		return fd;
 	s->to.journal.fd = fd;
-	r = l->dir < 0 ? 0 : ledger_claim(fd, 0);
+	r = l->dir < 0 ? 0 : ledger_lock_file(fd, 0);
 	if (!r)
-		r = journal_begin(&s->to.journal, fd, no_entry, NULL, &torn);
+		r = journal_begin(
+			&s->to.journal, fd, ledger_shrink_skip_record, NULL, &torn);
 	journal_collect(&s->to.journal, &s->late);
 	return r;
 }
 
-static struct shrink *shrink_new(void)
+static struct shrink *ledger_shrink_new(void)
 {
 	return calloc(1, sizeof(struct shrink));
 }
 
-static int begin(struct ledger *l)
+static int ledger_shrink_begin(struct ledger *l)
 {
-	struct shrink *s = shrink_new();
+	struct shrink *s = ledger_shrink_new();
 	int r;
 
 	if (!s)
@@ -223,11 +232,11 @@ static int begin(struct ledger *l)
 	buf_init(&s->late, JOURNAL_LATE_MAX);
 	s->to = (struct ledger){.dir = l->dir, .boot = l->boot, .journal.fd = -1};
 	memcpy(s->to.box, l->box, sizeof(l->box));
-	s->swap = (struct swap){.fd = -1};
+	s->swap = (struct atomic_file){.fd = -1};
 	for (struct ledger_entry *e = l->oldest; e; e = e->newer)
 		e->copy = (struct ledger_copy){0};
 	s->next = l->oldest;
-	r = open_file(s, l);
+	r = ledger_shrink_open_file(s, l);
 	return r ? r : ledger_add_box(&s->to);
 }
 
@@ -238,7 +247,7 @@ void ledger_shrink_stop(struct ledger *l)
 	if (!s)
 		return;
 	if (s->swap.fd >= 0)
-		swap_end(&s->swap);
+		atomic_file_end(&s->swap);
 	fd_close(&s->to.journal.fd);
 	free(s->to.events);
 	buf_free(&s->late);
@@ -246,14 +255,14 @@ void ledger_shrink_stop(struct ledger *l)
 	l->shrink = NULL;
 }
 
-void ledger_shrink_pass(struct ledger *l, const struct ledger_entry *e)
+void ledger_shrink_skip_entry(struct ledger *l, const struct ledger_entry *e)
 {
 	if (l->shrink && l->shrink->next == e)
 		l->shrink->next = e->newer;
 }
 
 /* Makes the new file the journal. */
-static void take_over(struct ledger *l)
+static void ledger_shrink_switch_file(struct ledger *l)
 {
 	struct shrink *s = l->shrink;
 	uint64_t *events = l->events;
@@ -264,56 +273,57 @@ static void take_over(struct ledger *l)
 	l->events = s->to.events;
 	for (struct ledger_entry *e = l->oldest; e; e = e->newer) {
 		e->at = e->copy.at;
-		e->ask_at = e->copy.ask_at;
+		e->request_at = e->copy.request_at;
 	}
 	l->moved = true;
 	s->to.journal.fd = -1;
 	s->to.events = events;
 }
 
-static int finish(struct ledger *l)
+static int ledger_shrink_finish(struct ledger *l)
 {
-	static const struct swap_attr ours = {0600, (uid_t)-1, (gid_t)-1};
+	static const struct atomic_file_attr ours = {0600, (uid_t)-1, (gid_t)-1};
 	struct shrink *s = l->shrink;
-	int r = copy_rest(s, l);
+	int r = ledger_shrink_copy_final(s, l);
 
 	if (!r)
-		r = settle(s, l);
+		r = ledger_shrink_sync(s, l);
 	if (!r && l->dir >= 0)
-		r = swap_commit(&s->swap, l->name, &ours, NULL);
+		r = atomic_file_commit(&s->swap, l->name, &ours, NULL);
 	if (!r)
-		take_over(l);
+		ledger_shrink_switch_file(l);
 	return r;
 }
 
-static int take_step(struct ledger *l)
+static int ledger_shrink_run_step(struct ledger *l)
 {
 	struct shrink *s = l->shrink;
 	struct step step = {0};
 	int r = 0;
 
 	switch (s->phase) {
-	case COPY_GONE:
-		r = copy_gone(s, l, &step);
+	case COPY_EVICTED:
+		r = ledger_shrink_copy_evicted(s, l, &step);
 		break;
 	case COPY_EVENTS:
-		r = copy_events(s, l, &step);
+		r = ledger_shrink_copy_events(s, l, &step);
 		break;
 	case COPY_ENTRIES:
-		r = copy_entries(s, l, &step);
+		r = ledger_shrink_copy_entries(s, l, &step);
 		break;
-	case COPY_REST:
-		return finish(l);
+	case COPY_FINAL:
+		return ledger_shrink_finish(l);
 	}
-	if (!is_enough(&step))
+	if (!ledger_shrink_is_step_full(&step))
 		s->phase++;
-	return r ? r : settle(s, l);
+	return r ? r : ledger_shrink_sync(s, l);
 }
 
 bool ledger_is_large(const struct ledger *l)
 {
-	uint64_t counts = l->answers + l->asks + l->entries * LEDGER_ENTRY_BYTES +
-		l->gone_n * LEDGER_GONE_BYTES + l->events_n * LEDGER_EVENT_BYTES;
+	uint64_t counts = l->answers + l->request_bytes +
+		l->entries * LEDGER_ENTRY_BYTES + l->evicted_n * LEDGER_GONE_BYTES +
+		l->events_n * LEDGER_EVENT_BYTES;
 
 	return l->journal.size >= LEDGER_SHRINK_MIN && l->journal.size / 2 >= counts &&
 		l->journal.size >= l->shrink_from;
@@ -321,12 +331,12 @@ bool ledger_is_large(const struct ledger *l)
 
 bool ledger_shrink(struct ledger *l)
 {
-	bool last = l->shrink && l->shrink->phase == COPY_REST;
+	bool last = l->shrink && l->shrink->phase == COPY_FINAL;
 	int r = 0;
 
 	if (!l->shrink && !ledger_is_large(l))
 		return false;
-	r = l->shrink ? take_step(l) : begin(l);
+	r = l->shrink ? ledger_shrink_run_step(l) : ledger_shrink_begin(l);
 	if (!r && !last)
 		return true;
 	/* After a failure, the next attempt waits until the journal has grown. */

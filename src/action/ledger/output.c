@@ -33,7 +33,7 @@ struct head {
 _Static_assert(sizeof(struct head) == 88, "a head has no holes");
 _Static_assert(sizeof(struct head) <= HEAD_LEN && OUTPUT_DATA % 64 == 0, "as promised");
 
-static int write_at(int fd, uint64_t at, struct str s)
+static int output_write_at(int fd, uint64_t at, struct str s)
 {
 	while (s.n) {
 		ssize_t n = pwrite(fd, s.p, s.n, (off_t)at);
@@ -48,7 +48,7 @@ static int write_at(int fd, uint64_t at, struct str s)
 	return 0;
 }
 
-static uint64_t place_of(uint32_t block, size_t at)
+static uint64_t output_get_offset(uint32_t block, size_t at)
 {
 	return (uint64_t)block * OUTPUT_BLOCK + at;
 }
@@ -56,7 +56,7 @@ static uint64_t place_of(uint32_t block, size_t at)
 /* --- The blocks of an output ---------------------------------------------------- */
 
 /* The tail is a ring of places. */
-static size_t slot_of(uint64_t index)
+static size_t output_get_slot(uint64_t index)
 {
 	if (index < HEAD_PLACES)
 		return (size_t)index;
@@ -64,15 +64,15 @@ static size_t slot_of(uint64_t index)
 }
 
 /* The index of the last block: the one that has, or will have, the newest bytes. */
-static uint64_t last_of(const struct output *x)
+static uint64_t output_get_last_index(const struct output *x)
 {
 	return x->end / OUTPUT_DATA;
 }
 
-static uint32_t block_of(const struct output *x, uint64_t index)
+static uint32_t output_get_block(const struct output *x, uint64_t index)
 {
-	uint64_t last = last_of(x);
-	size_t slot = slot_of(index);
+	uint64_t last = output_get_last_index(x);
+	size_t slot = output_get_slot(index);
 
 	if (index > last || slot >= x->places ||
 		(index >= HEAD_PLACES && index + TAIL_PLACES <= last))
@@ -84,7 +84,7 @@ static uint32_t block_of(const struct output *x, uint64_t index)
  * Makes an array of n numbers that begins with those of old and frees old; NULL: old is
  * unchanged.
  */
-static uint32_t *numbers_new(uint32_t *old, size_t old_n, size_t n)
+static uint32_t *output_numbers_new(uint32_t *old, size_t old_n, size_t n)
 {
 	uint32_t *made = calloc(n, sizeof(*made));
 
@@ -96,7 +96,7 @@ static uint32_t *numbers_new(uint32_t *old, size_t old_n, size_t n)
 	return made;
 }
 
-static int need_place(struct output *x, size_t slot)
+static int output_reserve_slot(struct output *x, size_t slot)
 {
 	size_t n = x->places ? x->places : PLACES_FIRST;
 	uint32_t *made;
@@ -105,7 +105,7 @@ static int need_place(struct output *x, size_t slot)
 		n *= 2;
 	if (n == x->places)
 		return 0;
-	made = numbers_new(x->blocks, x->places, n);
+	made = output_numbers_new(x->blocks, x->places, n);
 	if (!made)
 		return -ENOMEM;
 	for (size_t i = x->places; i < n; i++)
@@ -117,11 +117,11 @@ static int need_place(struct output *x, size_t slot)
 
 /* --- Free blocks ---------------------------------------------------------------- */
 
-static void give_back(struct outputs *o, uint32_t block)
+static void output_free_block(struct outputs *o, uint32_t block)
 {
 	if (o->free_n == o->free_cap) {
 		size_t n = o->free_cap ? 2 * o->free_cap : LIST_FIRST;
-		uint32_t *made = numbers_new(o->free, o->free_n, n);
+		uint32_t *made = output_numbers_new(o->free, o->free_n, n);
 
 		/* The block is unused until the next start; no output loses bytes. */
 		if (!made)
@@ -132,92 +132,92 @@ static void give_back(struct outputs *o, uint32_t block)
 	o->free[o->free_n++] = block;
 }
 
-static void let_go(struct outputs *o, struct output *x, size_t slot)
+static void output_drop_slot(struct outputs *o, struct output *x, size_t slot)
 {
 	if (slot >= x->places || x->blocks[slot] == NO_BLOCK)
 		return;
-	give_back(o, x->blocks[slot]);
+	output_free_block(o, x->blocks[slot]);
 	x->blocks[slot] = NO_BLOCK;
 	x->held--;
 }
 
-static void let_go_all(struct outputs *o, struct output *x)
+static void output_drop_slots(struct outputs *o, struct output *x)
 {
 	for (size_t i = 0; i < x->places; i++)
-		let_go(o, x, i);
+		output_drop_slot(o, x, i);
 	free(x->blocks);
 	x->blocks = NULL;
 	x->places = 0;
 }
 
 /* Frees a block of the output's middle, but never the last. */
-static void let_go_middle(struct outputs *o, struct output *x)
+static void output_drop_middle(struct outputs *o, struct output *x)
 {
-	uint64_t last = last_of(x);
+	uint64_t last = output_get_last_index(x);
 
 	if (x->low + TAIL_PLACES <= last)
 		x->low = last - TAIL_PLACES + 1;
 	for (; x->low < last; x->low++)
-		if (block_of(x, x->low) != NO_BLOCK) {
-			let_go(o, x, slot_of(x->low));
+		if (output_get_block(x, x->low) != NO_BLOCK) {
+			output_drop_slot(o, x, output_get_slot(x->low));
 			return;
 		}
 	for (size_t i = HEAD_PLACES; i-- > 0;)
-		if (i < last && block_of(x, i) != NO_BLOCK) {
-			let_go(o, x, i);
+		if (i < last && output_get_block(x, i) != NO_BLOCK) {
+			output_drop_slot(o, x, i);
 			return;
 		}
 }
 
-static void make_room(struct outputs *o)
+static void output_reclaim_block(struct outputs *o)
 {
 	struct output *most = NULL;
 
 	for (struct output *x = o->oldest; x; x = x->newer) {
 		if (x->closed && x->held) {
-			let_go_all(o, x);
+			output_drop_slots(o, x);
 			return;
 		}
 		if (!most || x->held > most->held)
 			most = x;
 	}
 	if (most && most->held > 1)
-		let_go_middle(o, most);
+		output_drop_middle(o, most);
 }
 
-static uint32_t take_block(struct outputs *o)
+static uint32_t output_alloc_block(struct outputs *o)
 {
 	if (!o->free_n && o->blocks_n < o->blocks_max)
 		return o->blocks_n++;
 	if (!o->free_n)
-		make_room(o);
+		output_reclaim_block(o);
 	return o->free_n ? o->free[--o->free_n] : NO_BLOCK;
 }
 
 /* --- Writing ------------------------------------------------------------------ */
 
 /* The block for the next bytes: a new block, if they begin one. */
-static uint32_t block_for_next(struct outputs *o, struct output *x)
+static uint32_t output_prepare_block(struct outputs *o, struct output *x)
 {
-	uint64_t index = last_of(x);
-	size_t slot = slot_of(index);
+	uint64_t index = output_get_last_index(x);
+	size_t slot = output_get_slot(index);
 
 	if (x->end % OUTPUT_DATA)
-		return block_of(x, index);
+		return output_get_block(x, index);
 	x->sum = 0;
 	br_sha256_state(&x->sha.ctx, x->before);
-	if (need_place(x, slot) < 0)
+	if (output_reserve_slot(x, slot) < 0)
 		return NO_BLOCK;
 	/* If the ring has an older block in this place, its content is overwritten. */
 	if (x->blocks[slot] == NO_BLOCK) {
-		x->blocks[slot] = take_block(o);
+		x->blocks[slot] = output_alloc_block(o);
 		x->held += x->blocks[slot] != NO_BLOCK;
 	}
 	return x->blocks[slot];
 }
 
-static int write_head(const struct outputs *o, const struct output *x, uint32_t block,
-	uint64_t index, size_t n)
+static int output_write_head(const struct outputs *o, const struct output *x,
+	uint32_t block, uint64_t index, size_t n)
 {
 	struct head h = {.index = index,
 		.source = x->source,
@@ -228,23 +228,24 @@ static int write_head(const struct outputs *o, const struct output *x, uint32_t 
 	memcpy(h.key, x->key, OUTPUT_KEY);
 	memcpy(h.before, x->before, SHA256_LEN);
 	h.own = crc_update(0, str_make((char *)&h, offsetof(struct head, own)));
-	return write_at(o->fd, place_of(block, 0), str_make((char *)&h, sizeof(h)));
+	return output_write_at(
+		o->fd, output_get_offset(block, 0), str_make((char *)&h, sizeof(h)));
 }
 
 /*
  * Adds bytes to one block. If source is not NULL, the source is there behind the last
  * byte.
  */
-static void add_part(
+static void output_add_part(
 	struct outputs *o, struct output *x, struct str part, const uint64_t *source)
 {
-	uint32_t block = block_for_next(o, x);
+	uint32_t block = output_prepare_block(o, x);
 	size_t at = (size_t)(x->end % OUTPUT_DATA);
-	uint64_t index = last_of(x);
+	uint64_t index = output_get_last_index(x);
 	int r = -ENOSPC;
 
 	if (block != NO_BLOCK)
-		r = write_at(o->fd, place_of(block, HEAD_LEN + at), part);
+		r = output_write_at(o->fd, output_get_offset(block, HEAD_LEN + at), part);
 	x->sum = crc_update(x->sum, part);
 	sha256_update(&x->sha, part.p, part.n);
 	x->end += part.n;
@@ -253,12 +254,12 @@ static void add_part(
 		x->source_at = x->end;
 	}
 	if (!r)
-		r = write_head(o, x, block, index, at + part.n);
+		r = output_write_head(o, x, block, index, at + part.n);
 	/*
 	 * Bytes that cannot be written are lost, with those before them in their block.
 	 */
 	if (r)
-		let_go(o, x, slot_of(index));
+		output_drop_slot(o, x, output_get_slot(index));
 }
 
 void output_add(struct outputs *o, struct output *x, struct str bytes, uint64_t source)
@@ -273,7 +274,7 @@ void output_add(struct outputs *o, struct output *x, struct str bytes, uint64_t 
 		struct str part = str_make(bytes.p, bytes.n < room ? bytes.n : room);
 
 		bytes = str_skip(bytes, part.n);
-		add_part(o, x, part, bytes.n ? NULL : &source);
+		output_add_part(o, x, part, bytes.n ? NULL : &source);
 	}
 }
 
@@ -286,9 +287,9 @@ void output_close(struct output *x, uint8_t digest[SHA256_LEN])
 /* --- Reading ------------------------------------------------------------------ */
 
 /* The next place that may have a block; the places between head and tail have none. */
-static uint64_t next_place(const struct output *x, uint64_t index)
+static uint64_t output_next_index(const struct output *x, uint64_t index)
 {
-	uint64_t last = last_of(x);
+	uint64_t last = output_get_last_index(x);
 
 	index++;
 	return index >= HEAD_PLACES && index + TAIL_PLACES <= last
@@ -303,15 +304,17 @@ int output_read(const struct outputs *o, const struct output *x, uint64_t end,
 
 	if (offset > end)
 		return ERR_RANGE;
-	while (p.from < end && (!x || block_of(x, p.from / OUTPUT_DATA) == NO_BLOCK)) {
-		uint64_t next = x && x->held ? next_place(x, p.from / OUTPUT_DATA) : end;
+	while (p.from < end &&
+		(!x || output_get_block(x, p.from / OUTPUT_DATA) == NO_BLOCK)) {
+		uint64_t next =
+			x && x->held ? output_next_index(x, p.from / OUTPUT_DATA) : end;
 
 		p.from = next < end / OUTPUT_DATA + 1 ? next * OUTPUT_DATA : end;
 		p.from = p.from < end ? p.from : end;
 	}
 	for (p.next = p.from; p.next < end && max;) {
 		size_t at = (size_t)(p.next % OUTPUT_DATA), n = OUTPUT_DATA - at;
-		uint32_t block = block_of(x, p.next / OUTPUT_DATA);
+		uint32_t block = output_get_block(x, p.next / OUTPUT_DATA);
 		char *to;
 		int r;
 
@@ -319,8 +322,9 @@ int output_read(const struct outputs *o, const struct output *x, uint64_t end,
 			break;
 		n = n < max ? n : max;
 		n = n < end - p.next ? n : (size_t)(end - p.next);
-		to = buf_room(out, n);
-		r = to ? fd_read_all_at(o->fd, place_of(block, HEAD_LEN + at), to, n)
+		to = buf_reserve(out, n);
+		r = to ? fd_read_all_at(
+				 o->fd, output_get_offset(block, HEAD_LEN + at), to, n)
 		       : out->err;
 		if (r)
 			return r;
@@ -353,7 +357,7 @@ void output_del(struct outputs *o, struct output *x)
 {
 	if (!x)
 		return;
-	let_go_all(o, x);
+	output_drop_slots(o, x);
 	*(x->older ? &x->older->newer : &o->oldest) = x->newer;
 	*(x->newer ? &x->newer->older : &o->newest) = x->older;
 	free(x);
@@ -380,7 +384,7 @@ struct found {
 	uint32_t block;
 };
 
-static int compare(const void *a, const void *b)
+static int output_compare_found(const void *a, const void *b)
 {
 	const struct found *x = a, *y = b;
 	int r = memcmp(x->head.key, y->head.key, OUTPUT_KEY);
@@ -395,10 +399,11 @@ static int compare(const void *a, const void *b)
  * earlier process of this boot has written it, head after bytes, so that the bytes need
  * no check.
  */
-static int look_at(const struct outputs *o, uint32_t block, bool known, struct head *h)
+static int output_read_head(
+	const struct outputs *o, uint32_t block, bool known, struct head *h)
 {
 	static char bytes[OUTPUT_BLOCK];
-	int r = fd_read_all_at(o->fd, place_of(block, 0), bytes, HEAD_LEN);
+	int r = fd_read_all_at(o->fd, output_get_offset(block, 0), bytes, HEAD_LEN);
 
 	if (r)
 		return r == ERR_CLOSED ? 1 : r;
@@ -408,18 +413,20 @@ static int look_at(const struct outputs *o, uint32_t block, bool known, struct h
 		return 1;
 	if (known)
 		return 0;
-	r = fd_read_all_at(o->fd, place_of(block, HEAD_LEN), bytes, h->n);
+	r = fd_read_all_at(o->fd, output_get_offset(block, HEAD_LEN), bytes, h->n);
 	if (r)
 		return r == ERR_CLOSED ? 1 : r;
 	return crc_update(0, str_make(bytes, h->n)) != h->sum;
 }
 
 /* Restores the state of the output as of the write of its last block. */
-static int continue_from(struct outputs *o, struct output *x, const struct found *last)
+static int output_restore_state(
+	struct outputs *o, struct output *x, const struct found *last)
 {
 	const struct head *h = &last->head;
 	char bytes[OUTPUT_DATA];
-	int r = fd_read_all_at(o->fd, place_of(last->block, HEAD_LEN), bytes, h->n);
+	int r = fd_read_all_at(
+		o->fd, output_get_offset(last->block, HEAD_LEN), bytes, h->n);
 
 	br_sha256_set_state(&x->sha.ctx, h->before, h->index * OUTPUT_DATA);
 	sha256_update(&x->sha, bytes, h->n);
@@ -434,14 +441,14 @@ static int continue_from(struct outputs *o, struct output *x, const struct found
 }
 
 /* Makes an output of its n blocks, sorted by index. */
-static int gather(struct outputs *o, const struct found *f, size_t n)
+static int output_build(struct outputs *o, const struct found *f, size_t n)
 {
 	struct output *x = output_new(o, f->head.key);
-	int r = x ? continue_from(o, x, &f[n - 1]) : -ENOMEM;
+	int r = x ? output_restore_state(o, x, &f[n - 1]) : -ENOMEM;
 
 	for (size_t i = 0; i < n && !r; i++) {
 		uint64_t index = f[i].head.index;
-		size_t slot = slot_of(index);
+		size_t slot = output_get_slot(index);
 
 		/*
 		 * Only the last block may be incomplete. If two blocks have one index,
@@ -449,46 +456,46 @@ static int gather(struct outputs *o, const struct found *f, size_t n)
 		 */
 		if (i + 1 < n &&
 			(f[i].head.n < OUTPUT_DATA || index == f[i + 1].head.index)) {
-			give_back(o, f[i].block);
+			output_free_block(o, f[i].block);
 			continue;
 		}
-		r = need_place(x, slot);
+		r = output_reserve_slot(x, slot);
 		if (r)
 			break;
-		let_go(o, x, slot);
+		output_drop_slot(o, x, slot);
 		x->blocks[slot] = f[i].block;
 		x->held++;
 	}
 	return r;
 }
 
-static struct found *found_new(size_t n)
+static struct found *output_found_new(size_t n)
 {
 	return calloc(n ? n : 1, sizeof(struct found));
 }
 
-static int find(struct outputs *o, bool known)
+static int output_load_all(struct outputs *o, bool known)
 {
-	struct found *f = found_new(o->blocks_n);
+	struct found *f = output_found_new(o->blocks_n);
 	size_t n = 0, same;
 	int r = f ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < o->blocks_n && r >= 0; i++) {
-		r = look_at(o, i, known, &f[n].head);
+		r = output_read_head(o, i, known, &f[n].head);
 		f[n].block = i;
 		if (r == 0)
 			n++;
 		else if (r > 0)
-			give_back(o, i);
+			output_free_block(o, i);
 	}
 	if (r >= 0)
-		qsort(f, n, sizeof(*f), compare);
+		qsort(f, n, sizeof(*f), output_compare_found);
 	for (size_t i = 0; i < n && r >= 0; i += same) {
 		for (same = 1; i + same < n &&
 			!memcmp(f[i].head.key, f[i + same].head.key, OUTPUT_KEY);
 			same++)
 			;
-		r = gather(o, &f[i], same);
+		r = output_build(o, &f[i], same);
 	}
 	free(f);
 	return r < 0 ? r : 0;
@@ -504,7 +511,7 @@ int outputs_open(struct outputs *o, int fd, uint32_t blocks_max, bool known)
 	if (!r)
 		made.blocks_n = size < (off_t)blocks_max ? (uint32_t)size : blocks_max;
 	if (!r)
-		r = find(&made, known);
+		r = output_load_all(&made, known);
 	if (r)
 		outputs_close(&made);
 	else

@@ -1,26 +1,26 @@
 #include "browser/action/action.h"
 
 #include "base/clock.h"
-#include "browser/page/doing.h"
+#include "browser/page/action_call.h"
 
 #include <errno.h>
 
 enum { SETTLE_MS = 10000 }; /* for a whole browser_settle */
 
-struct step {
+struct action_step {
 	struct call call;
 	const struct primitive *of;
-	struct step *next;
+	struct action_step *next;
 };
 
 /*
  * Parses all calls before the first one runs. ERR_REFUSED: a call is unknown or invalid;
  * error has the text.
  */
-static int read_steps(struct browser *b, struct str text, struct arena *a,
-	struct buf *error, struct step **steps)
+static int browser_action_parse(struct browser *b, struct str text, struct arena *a,
+	struct buf *error, struct action_step **steps)
 {
-	struct step *step, **end = steps;
+	struct action_step *step, **end = steps;
 	struct grammar g;
 	size_t n = 0;
 	int r;
@@ -57,13 +57,13 @@ static int read_steps(struct browser *b, struct str text, struct arena *a,
 	return error->err ? error->err : error->n ? ERR_REFUSED : 0;
 }
 
-static int do_step(
-	struct browser *b, const struct step *step, struct arena *a, struct buf *error)
+static int browser_action_run_step(struct browser *b, const struct action_step *step,
+	struct arena *a, struct buf *error)
 {
 	const struct value *values[PRIMITIVE_PARAMS_MAX];
-	struct doing d = {
+	struct action_call d = {
 		.browser = b,
-		.tab = browser_active(b),
+		.tab = browser_active_tab(b),
 		.arena = a,
 		.error = error,
 		.api = step->of->api,
@@ -74,20 +74,21 @@ static int do_step(
 		return ERR_REFUSED;
 	if (!d.tab)
 		return -EPIPE;
-	doing_begin(&d);
+	action_call_begin(&d);
 	r = step->of->run(&d, values);
-	return r ? doing_explain(&d, r) : 0;
+	return r ? action_call_set_error(&d, r) : 0;
 }
 
-int browser_act(struct browser *b, struct str text, struct arena *a, struct buf *error)
+int browser_action_run(
+	struct browser *b, struct str text, struct arena *a, struct buf *error)
 {
-	struct step *steps = NULL;
-	int r = read_steps(b, text, a, error, &steps), rest;
+	struct action_step *steps = NULL;
+	int r = browser_action_parse(b, text, a, error, &steps), rest;
 
 	if (r)
 		return r == ERR_REFUSED ? 0 : r;
-	for (const struct step *step = steps; step && !r; step = step->next) {
-		r = do_step(b, step, a, error);
+	for (const struct action_step *step = steps; step && !r; step = step->next) {
+		r = browser_action_run_step(b, step, a, error);
 		if (r && r != ERR_REFUSED)
 			return r;
 		rest = browser_settle(b, clock_ms() + SETTLE_MS);

@@ -14,7 +14,7 @@
  * result is an error of browser_pump: the browser has closed, the time is over or memory
  * is exhausted. The caller may drop the contents of a afterwards.
  */
-int browser_act(
+int browser_action_run(
 	struct browser *b, struct str text, struct arena *a, struct buf *error) MUST_USE;
 
 #endif

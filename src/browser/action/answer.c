@@ -18,80 +18,81 @@ static const char tree_words[] =
 	"for each element in the AXTree. Always use bid to refer to elements in your "
 	"actions.\n";
 
-static void put(struct jw_text *t, const char *words)
+static void browse_answer_put_text(struct jw_text *t, const char *words)
 {
 	jw_text_put(t, str_c(words));
 }
 
-static void put_error(struct jw_text *t, const struct answer *a)
+static void browse_answer_put_error(struct jw_text *t, const struct browse_answer *a)
 {
-	put(t, BEGIN_ERROR);
-	put(t,
+	browse_answer_put_text(t, BEGIN_ERROR);
+	browse_answer_put_text(t,
 		a->visit ? "The following error occurred when trying to visit the URL:\n"
 			 : "The following error occurred when executing the last action:"
 			   "\n");
 	jw_text_put(t, a->error);
-	put(t, "\n" END_ERROR);
+	browse_answer_put_text(t, "\n" END_ERROR);
 }
 
-static void put_page(struct jw_text *t, const struct answer *a)
+static void browse_answer_put_page(struct jw_text *t, const struct browse_answer *a)
 {
 	if (a->error.n)
-		put_error(t, a);
-	if (a->no_text.n && !a->text.n) {
-		put(t, "\n[Error encountered when reading the page: ");
-		jw_text_put(t, a->no_text);
-		put(t, "]");
+		browse_answer_put_error(t, a);
+	if (a->text_error.n && !a->text.n) {
+		browse_answer_put_text(t, "\n[Error encountered when reading the page: ");
+		jw_text_put(t, a->text_error);
+		browse_answer_put_text(t, "]");
 		return;
 	}
-	put(t, BEGIN_PAGE);
+	browse_answer_put_text(t, BEGIN_PAGE);
 	jw_text_put(t, a->text);
-	put(t, END_PAGE);
+	browse_answer_put_text(t, END_PAGE);
 }
 
-static void put_tree(struct jw_text *t, const struct answer *a)
+static void browse_answer_put_tree(struct jw_text *t, const struct browse_answer *a)
 {
-	put(t, "[Focused element bid: ");
+	browse_answer_put_text(t, "[Focused element bid: ");
 	jw_text_put(t, a->focused.p ? a->focused : STR("None"));
-	put(t, "]\n");
+	browse_answer_put_text(t, "]\n");
 	if (a->path.n) {
-		put(t, "[Screenshot saved to: ");
+		browse_answer_put_text(t, "[Screenshot saved to: ");
 		jw_text_put(t, a->path);
-		put(t, "]\n");
+		browse_answer_put_text(t, "]\n");
 	}
-	put(t, "\n");
+	browse_answer_put_text(t, "\n");
 	if (a->error.n)
-		put_error(t, a);
+		browse_answer_put_error(t, a);
 	else
-		put(t, "[Action executed successfully.]\n");
-	if (a->no_text.n) {
-		put(t, "\n[Error encountered when processing the accessibility tree: ");
-		jw_text_put(t, a->no_text);
-		put(t, "]");
+		browse_answer_put_text(t, "[Action executed successfully.]\n");
+	if (a->text_error.n) {
+		browse_answer_put_text(t,
+			"\n[Error encountered when processing the accessibility tree: ");
+		jw_text_put(t, a->text_error);
+		browse_answer_put_text(t, "]");
 		return;
 	}
-	put(t, tree_words);
-	put(t, BEGIN_TREE);
+	browse_answer_put_text(t, tree_words);
+	browse_answer_put_text(t, BEGIN_TREE);
 	jw_text_put(t, a->text);
-	put(t, "\n" END_TREE);
+	browse_answer_put_text(t, "\n" END_TREE);
 }
 
-static void write_content(struct jw *w, const struct answer *a)
+static void browse_answer_write_content(struct jw *w, const struct browse_answer *a)
 {
 	struct jw_text t;
 
 	jw_text_begin(&t, w);
-	put(&t, "[Current URL: ");
+	browse_answer_put_text(&t, "[Current URL: ");
 	jw_text_put(&t, a->url);
-	put(&t, "]\n");
+	browse_answer_put_text(&t, "]\n");
 	if (a->visit)
-		put_page(&t, a);
+		browse_answer_put_page(&t, a);
 	else
-		put_tree(&t, a);
+		browse_answer_put_tree(&t, a);
 	jw_text_end(&t);
 }
 
-static void write_picture(struct jw *w, struct str png)
+static void browse_answer_write_png(struct jw *w, struct str png)
 {
 	struct buf coded = BUF_INIT(PICTURE_MAX);
 	struct jw_text t;
@@ -99,14 +100,14 @@ static void write_picture(struct jw *w, struct str png)
 	b64_encode(&coded, png);
 	jw_text_begin(&t, w);
 	if (png.n && !coded.err) {
-		put(&t, "data:image/png;base64,");
+		browse_answer_put_text(&t, "data:image/png;base64,");
 		jw_text_put(&t, buf_view(&coded));
 	}
 	jw_text_end(&t);
 	buf_free(&coded);
 }
 
-static void write_or_null(struct jw *w, struct str s)
+static void browse_answer_write_str(struct jw *w, struct str s)
 {
 	if (s.p)
 		jw_str(w, s);
@@ -114,7 +115,7 @@ static void write_or_null(struct jw *w, struct str s)
 		jw_null(w);
 }
 
-static void write_object(struct jw *w, struct str json)
+static void browse_answer_write_object(struct jw *w, struct str json)
 {
 	jw_raw(w, json.n ? json : STR("{}"));
 }
@@ -124,20 +125,20 @@ static void write_object(struct jw *w, struct str json)
  * 0.22 and filter_visible_only with 0.47; both are left out, since [] and false are
  * their defaults.
  */
-static void write_extras(struct jw *w, const struct answer *a)
+static void browse_answer_write_extras(struct jw *w, const struct browse_answer *a)
 {
 	jw_key(w, "url");
 	jw_str(w, a->url);
 	jw_key(w, "trigger_by_action");
 	jw_cstr(w, a->visit ? "browse" : "browse_interactive");
 	jw_key(w, "screenshot");
-	write_picture(w, a->screenshot);
-	if (a->knows_path) {
+	browse_answer_write_png(w, a->screenshot);
+	if (a->has_path_member) {
 		jw_key(w, "screenshot_path");
-		write_or_null(w, a->path.n ? a->path : str_make(NULL, 0));
+		browse_answer_write_str(w, a->path.n ? a->path : str_make(NULL, 0));
 	}
 	jw_key(w, "set_of_marks");
-	write_picture(w, a->marks);
+	browse_answer_write_png(w, a->marks);
 	jw_key(w, "error");
 	jw_bool(w, a->error.n > 0);
 	jw_key(w, "open_pages_urls");
@@ -148,22 +149,22 @@ static void write_extras(struct jw *w, const struct answer *a)
 	jw_key(w, "active_page_index");
 	jw_int(w, a->active);
 	jw_key(w, "dom_object");
-	write_object(w, STR(""));
+	browse_answer_write_object(w, STR(""));
 	jw_key(w, "axtree_object");
-	write_object(w, a->axtree);
+	browse_answer_write_object(w, a->axtree);
 	jw_key(w, "extra_element_properties");
-	write_object(w, a->props);
+	browse_answer_write_object(w, a->props);
 	jw_key(w, "last_browser_action");
 	jw_str(w, a->action);
 	jw_key(w, "last_browser_action_error");
 	jw_str(w, a->error);
 	jw_key(w, "focused_element_bid");
-	write_or_null(w, a->focused);
+	browse_answer_write_str(w, a->focused);
 }
 
 /* Writes an observation up to its content. The message is words followed by what. */
-static void begin(struct jw *w, struct buf *out, const char *words, struct str what,
-	const char *observation)
+static void browse_answer_begin(struct jw *w, struct buf *out, const char *words,
+	struct str what, const char *observation)
 {
 	struct jw_text t;
 
@@ -171,7 +172,7 @@ static void begin(struct jw *w, struct buf *out, const char *words, struct str w
 	jw_object(w);
 	jw_key(w, "message");
 	jw_text_begin(&t, w);
-	put(&t, words);
+	browse_answer_put_text(&t, words);
 	jw_text_put(&t, what);
 	jw_text_end(&t);
 	jw_key(w, "observation");
@@ -179,44 +180,46 @@ static void begin(struct jw *w, struct buf *out, const char *words, struct str w
 	jw_key(w, "content");
 }
 
-void answer_write(const struct answer *a, struct buf *out)
+void browse_answer_write(const struct browse_answer *a, struct buf *out)
 {
 	struct jw w;
 
-	begin(&w, out, "Visited ", a->url, "browse");
-	write_content(&w, a);
+	browse_answer_begin(&w, out, "Visited ", a->url, "browse");
+	browse_answer_write_content(&w, a);
 	jw_key(&w, "extras");
 	jw_object(&w);
-	write_extras(&w, a);
+	browse_answer_write_extras(&w, a);
 	jw_end(&w);
 	jw_end(&w);
 }
 
-void answer_failure(bool visit, struct str asked, struct str words, struct buf *out)
+void browse_answer_put_failure(
+	bool visit, struct str asked, struct str words, struct buf *out)
 {
-	struct answer a = {
+	struct browse_answer a = {
 		.visit = visit,
 		.url = visit ? asked : STR(""),
 		.action = STR(""),
 		.error = words,
 		.active = -1,
 		.focused = STR(""),
-		.no_text = visit ? STR("") : STR("'nodes'"),
+		.text_error = visit ? STR("") : STR("'nodes'"),
 	};
 
-	answer_write(&a, out);
+	browse_answer_write(&a, out);
 }
 
-void answer_download(struct str action, struct str path, struct buf *out)
+void browse_answer_put_download(struct str action, struct str path, struct buf *out)
 {
 	struct jw_text t;
 	struct jw w;
 
-	begin(&w, out, "Downloaded the file at location: ", path, "download");
+	browse_answer_begin(
+		&w, out, "Downloaded the file at location: ", path, "download");
 	jw_text_begin(&t, &w);
-	put(&t, "Execution of the previous action ");
+	browse_answer_put_text(&t, "Execution of the previous action ");
 	jw_text_put(&t, action);
-	put(&t,
+	browse_answer_put_text(&t,
 		" resulted in a file download. The downloaded file is saved at "
 		"location: ");
 	jw_text_put(&t, path);

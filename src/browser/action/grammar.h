@@ -29,7 +29,7 @@ struct value {
 	struct value *first, *last;
 	struct value *next; /* in its container; or the next argument */
 	struct value *parent;
-	struct value *kept; /* for grammar.c only */
+	struct value *chain; /* for grammar.c only */
 };
 
 struct call {
@@ -40,8 +40,8 @@ struct call {
 struct grammar {
 	struct str rest;
 	struct arena *arena;
-	struct value *made;  /* values that may become a call */
-	struct value *spare; /* values of failed attempts, to be used again */
+	struct value *pending_values; /* values that may become a call */
+	struct value *free_values;    /* values of failed attempts, to be used again */
 	struct buf piece;
 };
 
@@ -52,10 +52,10 @@ void grammar_free(struct grammar *g);
 int grammar_next(struct grammar *g, struct call *out) MUST_USE;
 
 /* The number of an int, a float or a bool, never infinite; ERR_TYPE for other types. */
-int value_double(const struct value *v, double *out) MUST_USE;
+int value_read_double(const struct value *v, double *out) MUST_USE;
 /* Appends v as Python's repr() prints it. */
-void value_repr(struct buf *out, const struct value *v);
+void value_put_repr(struct buf *out, const struct value *v);
 /* The name of v's type in Python. */
-const char *value_type(const struct value *v);
+const char *value_type_name(const struct value *v);
 
 #endif

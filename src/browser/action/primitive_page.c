@@ -8,10 +8,11 @@ enum {
 	TAB_MS = 10000,
 };
 
-int primitive_noop(struct doing *d, const struct value *const *values)
+int primitive_noop(struct action_call *d, const struct value *const *values)
 {
 	double ms = 1000;
-	int r = values[0] ? doing_number(d, "wait_timeout", values[0], &ms) : 0;
+	int r = values[0] ? action_call_read_double(d, "wait_timeout", values[0], &ms)
+			  : 0;
 
 	if (r)
 		return r;
@@ -20,74 +21,76 @@ int primitive_noop(struct doing *d, const struct value *const *values)
 }
 
 /* The message has no receiver here. The caller has already read it in the action. */
-int primitive_message(struct doing *d, const struct value *const *values)
+int primitive_message(struct action_call *d, const struct value *const *values)
 {
 	struct buf shown = BUF_INIT(CALLLOG_LINE_MAX);
 	int r;
 
 	if (values[0]->kind == VALUE_STRING)
 		return 0;
-	value_repr(&shown, values[0]);
-	r = doing_refuse(d, "ValueError: Forbidden value: %.*s is not a string",
+	value_put_repr(&shown, values[0]);
+	r = action_call_refuse(d, "ValueError: Forbidden value: %.*s is not a string",
 		STR_ARG(buf_view(&shown)));
 	buf_free(&shown);
 	return r;
 }
 
-int primitive_scroll(struct doing *d, const struct value *const *values)
+int primitive_scroll(struct action_call *d, const struct value *const *values)
 {
 	double dx, dy;
 	struct element root;
 	struct input in;
 	struct str word;
-	int r = doing_number(d, "delta_x", values[0], &dx);
+	int r = action_call_read_double(d, "delta_x", values[0], &dx);
 
 	if (!r)
-		r = doing_number(d, "delta_y", values[1], &dy);
+		r = action_call_read_double(d, "delta_y", values[1], &dy);
 	if (r)
 		return r;
 	input_init(&in, d);
-	input_wheel(&in, dx, dy);
+	input_turn_wheel(&in, dx, dy);
 	r = input_wait(&in);
 	/* The request returns long before the page has scrolled. */
 	if (!r)
-		r = element_root(d, &root);
+		r = element_find_root(d, &root);
 	if (!r)
-		r = element_end(
-			d, &root, element_ask(d, &root, &word, "rest", (char *)NULL));
+		r = element_end(d, &root,
+			element_call_strings(d, &root, &word, "rest", (char *)NULL));
 	return r;
 }
 
 /* --- Navigation ------------------------------------------------------------------- */
 
 /* Sets the error text of a navigation that failed. url is empty for the history. */
-static int tell(struct doing *d, const struct tab_moved *moved, struct str url)
+static int primitive_set_goto_error(
+	struct action_call *d, const struct tab_navigation *moved, struct str url)
 {
-	switch (moved->how) {
-	case MOVED:
-	case MOVED_NOT:
+	switch (moved->result) {
+	case NAV_LOADED:
+	case NAV_NO_ENTRY:
 		return 0;
-	case MOVED_REFUSED:
-		return doing_fail(d, "Error", "Protocol error (Page.navigate): %.*s",
-			STR_ARG(moved->words));
-	case MOVED_DOWNLOAD:
-		return doing_fail(d, "Error", "Download is starting");
-	case MOVED_FAILED:
+	case NAV_REFUSED:
+		return action_call_fail(d, "Error",
+			"Protocol error (Page.navigate): %.*s", STR_ARG(moved->reason));
+	case NAV_DOWNLOAD:
+		return action_call_fail(d, "Error", "Download is starting");
+	case NAV_FAILED:
 		if (!url.n)
-			return doing_fail(d, "Error", "%.*s", STR_ARG(moved->words));
-		return doing_fail(
-			d, "Error", "%.*s at %.*s", STR_ARG(moved->words), STR_ARG(url));
+			return action_call_fail(
+				d, "Error", "%.*s", STR_ARG(moved->reason));
+		return action_call_fail(
+			d, "Error", "%.*s at %.*s", STR_ARG(moved->reason), STR_ARG(url));
 	default:
-		return doing_late(d, GOTO_MS);
+		return action_call_fail_timeout(d, GOTO_MS);
 	}
 }
 
-int primitive_goto(struct doing *d, const struct value *const *values)
+int primitive_goto(struct action_call *d, const struct value *const *values)
 {
 	struct buf whole = BUF_INIT(BROWSER_URL_MAX);
-	struct tab_moved moved;
+	struct tab_navigation moved;
 	struct str url;
-	int r = doing_string(d, "url", values[0], &url);
+	int r = action_call_read_str(d, "url", values[0], &url);
 
 	if (r)
 		return r;
@@ -100,72 +103,72 @@ int primitive_goto(struct doing *d, const struct value *const *values)
 	r = whole.err ? whole.err
 		      : tab_navigate(d->tab, url, clock_ms() + GOTO_MS, d->arena, &moved);
 	if (!r)
-		r = tell(d, &moved, url);
+		r = primitive_set_goto_error(d, &moved, url);
 	buf_free(&whole);
 	return r;
 }
 
-static int go(struct doing *d, int step)
+static int primitive_move_in_history(struct action_call *d, int step)
 {
-	struct tab_moved moved;
+	struct tab_navigation moved;
 	int r;
 
 	calllog_add(&d->log, 0, "waiting for navigation until \"load\"");
-	r = tab_history(d->tab, step, clock_ms() + GOTO_MS, d->arena, &moved);
-	return r ? r : tell(d, &moved, STR(""));
+	r = tab_navigate_history(d->tab, step, clock_ms() + GOTO_MS, d->arena, &moved);
+	return r ? r : primitive_set_goto_error(d, &moved, STR(""));
 }
 
-int primitive_go_back(struct doing *d, const struct value *const *values)
+int primitive_go_back(struct action_call *d, const struct value *const *values)
 {
 	(void)values;
-	return go(d, -1);
+	return primitive_move_in_history(d, -1);
 }
 
-int primitive_go_forward(struct doing *d, const struct value *const *values)
+int primitive_go_forward(struct action_call *d, const struct value *const *values)
 {
 	(void)values;
-	return go(d, 1);
+	return primitive_move_in_history(d, 1);
 }
 
 /* --- Tabs ------------------------------------------------------------------------- */
 
-int primitive_new_tab(struct doing *d, const struct value *const *values)
+int primitive_new_tab(struct action_call *d, const struct value *const *values)
 {
 	(void)values;
 	return browser_new_tab(d->browser, clock_ms() + TAB_MS);
 }
 
-int primitive_tab_close(struct doing *d, const struct value *const *values)
+int primitive_tab_close(struct action_call *d, const struct value *const *values)
 {
 	(void)values;
 	return browser_close_tab(d->browser, clock_ms() + TAB_MS);
 }
 
 /* The index of a tab; negative numbers count from the end; SIZE_MAX if there is none. */
-static size_t find_index(const struct doing *d, double index)
+static size_t primitive_find_tab_index(const struct action_call *d, double index)
 {
-	double tabs = (double)browser_tabs(d->browser);
+	double tabs = (double)browser_count_tabs(d->browser);
 
 	if (index < 0)
 		index += tabs;
 	return index < 0 || index >= tabs ? SIZE_MAX : (size_t)index;
 }
 
-int primitive_tab_focus(struct doing *d, const struct value *const *values)
+int primitive_tab_focus(struct action_call *d, const struct value *const *values)
 {
 	const struct value *v = values[0];
 	struct tab *tab = NULL;
 	double index;
 	size_t place;
 
-	if (v->kind == VALUE_FLOAT || value_double(v, &index))
-		return doing_refuse(d,
+	if (v->kind == VALUE_FLOAT || value_read_double(v, &index))
+		return action_call_refuse(d,
 			"TypeError: list indices must be integers or slices, not %s",
-			value_type(v));
-	place = find_index(d, index);
+			value_type_name(v));
+	place = primitive_find_tab_index(d, index);
 	if (place != SIZE_MAX)
-		tab = browser_tab(d->browser, place);
+		tab = browser_tab_at(d->browser, place);
 	if (!tab)
-		return doing_refuse(d, "IndexError: list index out of range");
+		return action_call_refuse(d, "IndexError: list index out of range");
 	return browser_focus_tab(d->browser, tab, clock_ms() + TAB_MS);
 }

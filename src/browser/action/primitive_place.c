@@ -6,120 +6,121 @@
 
 /* --- The mouse -------------------------------------------------------------------- */
 
-static int read_place(struct doing *d, const char *x, const char *y,
+static int primitive_read_point(struct action_call *d, const char *x, const char *y,
 	const struct value *const *values, struct point *out)
 {
 	const char *api = d->api;
 	int r;
 
 	d->api = "Mouse.move";
-	r = doing_number(d, x, values[0], &out->x);
+	r = action_call_read_double(d, x, values[0], &out->x);
 	if (!r)
-		r = doing_number(d, y, values[1], &out->y);
+		r = action_call_read_double(d, y, values[1], &out->y);
 	d->api = api;
 	return r;
 }
 
 /* Moves the mouse; then presses (down) and releases (released) so many times. */
-static int point_at(struct doing *d, const struct value *const *values, int times,
-	bool down, bool released)
+static int primitive_send_mouse(struct action_call *d, const struct value *const *values,
+	int times, bool down, bool released)
 {
 	const struct button *button = NULL;
 	struct point at;
 	struct input in;
-	int r = read_place(d, "x", "y", values, &at);
+	int r = primitive_read_point(d, "x", "y", values, &at);
 
 	if (!r)
 		r = input_read_button(d, times ? values[2] : NULL, &button);
 	if (r)
 		return r;
 	input_init(&in, d);
-	input_move(&in, at);
+	input_move_mouse(&in, at);
 	for (int i = 1; i <= times; i++) {
 		if (down)
-			input_press(&in, button, i);
+			input_press_button(&in, button, i);
 		if (released)
-			input_release(&in, button, i);
+			input_release_button(&in, button, i);
 	}
 	return input_wait(&in);
 }
 
-int primitive_mouse_move(struct doing *d, const struct value *const *values)
+int primitive_mouse_move(struct action_call *d, const struct value *const *values)
 {
-	return point_at(d, values, 0, false, false);
+	return primitive_send_mouse(d, values, 0, false, false);
 }
 
-int primitive_mouse_up(struct doing *d, const struct value *const *values)
+int primitive_mouse_up(struct action_call *d, const struct value *const *values)
 {
-	return point_at(d, values, 1, false, true);
+	return primitive_send_mouse(d, values, 1, false, true);
 }
 
-int primitive_mouse_down(struct doing *d, const struct value *const *values)
+int primitive_mouse_down(struct action_call *d, const struct value *const *values)
 {
-	return point_at(d, values, 1, true, false);
+	return primitive_send_mouse(d, values, 1, true, false);
 }
 
-int primitive_mouse_click(struct doing *d, const struct value *const *values)
+int primitive_mouse_click(struct action_call *d, const struct value *const *values)
 {
-	return point_at(d, values, 1, true, true);
+	return primitive_send_mouse(d, values, 1, true, true);
 }
 
-int primitive_mouse_dblclick(struct doing *d, const struct value *const *values)
+int primitive_mouse_dblclick(struct action_call *d, const struct value *const *values)
 {
-	return point_at(d, values, 2, true, true);
+	return primitive_send_mouse(d, values, 2, true, true);
 }
 
-int primitive_mouse_drag_and_drop(struct doing *d, const struct value *const *values)
+int primitive_mouse_drag_and_drop(
+	struct action_call *d, const struct value *const *values)
 {
 	struct element root;
 	struct point from, to;
 	struct input in;
-	int r = read_place(d, "x", "y", values, &from);
+	int r = primitive_read_point(d, "x", "y", values, &from);
 
 	if (!r)
-		r = read_place(d, "x", "y", values + 2, &to);
+		r = primitive_read_point(d, "x", "y", values + 2, &to);
 	if (r)
 		return r;
 	input_init(&in, d);
-	input_move(&in, from);
-	input_press(&in, button_find(STR("left")), 1);
+	input_move_mouse(&in, from);
+	input_press_button(&in, input_find_button(STR("left")), 1);
 	r = input_wait(&in);
 	if (r)
 		return r;
-	r = element_root(d, &root);
+	r = element_find_root(d, &root);
 	if (!r)
-		r = input_drop(d, &root, to);
+		r = input_drop_drag(d, &root, to);
 	return element_end(d, &root, r);
 }
 
-int primitive_mouse_upload_file(struct doing *d, const struct value *const *values)
+int primitive_mouse_upload_file(struct action_call *d, const struct value *const *values)
 {
 	const struct value *const place[] = {values[0], values[1], NULL};
 	unsigned before = d->tab->choosers;
-	int r = upload_check(d, values[2]);
+	int r = upload_check_files(d, values[2]);
 
 	if (!r)
-		r = point_at(d, place, 1, true, true);
-	return r ? r : upload_finish(d, before, values[2]);
+		r = primitive_send_mouse(d, place, 1, true, true);
+	return r ? r : upload_finish_chooser(d, before, values[2]);
 }
 
 /* --- The keyboard ----------------------------------------------------------------- */
 
-int primitive_keyboard_press(struct doing *d, const struct value *const *values)
+int primitive_keyboard_press(struct action_call *d, const struct value *const *values)
 {
 	struct str keys;
-	int r = doing_string(d, "key", values[0], &keys);
+	int r = action_call_read_str(d, "key", values[0], &keys);
 
-	return r ? r : input_combination(d, keys);
+	return r ? r : input_press_keys(d, keys);
 }
 
-static int move_key(struct doing *d, const struct value *v,
+static int primitive_send_key(struct action_call *d, const struct value *v,
 	void (*how)(struct input *in, const struct key *k))
 {
 	struct input in;
 	struct str name;
 	struct key key;
-	int r = doing_string(d, "key", v, &name);
+	int r = action_call_read_str(d, "key", v, &name);
 
 	if (!r)
 		r = input_find_key(d, name, &key);
@@ -130,39 +131,39 @@ static int move_key(struct doing *d, const struct value *v,
 	return input_wait(&in);
 }
 
-int primitive_keyboard_up(struct doing *d, const struct value *const *values)
+int primitive_keyboard_up(struct action_call *d, const struct value *const *values)
 {
-	return move_key(d, values[0], input_key_up);
+	return primitive_send_key(d, values[0], input_key_up);
 }
 
-int primitive_keyboard_down(struct doing *d, const struct value *const *values)
+int primitive_keyboard_down(struct action_call *d, const struct value *const *values)
 {
-	return move_key(d, values[0], input_key_down);
+	return primitive_send_key(d, values[0], input_key_down);
 }
 
 /* Types the text. Characters that no key types are inserted as text. */
-static void type(struct input *in, struct str text)
+static void primitive_type_chars(struct input *in, struct str text)
 {
 	while (text.n) {
 		struct str one = str_make(text.p, utf8_offset(text, 1));
 		struct key key;
 
-		if (keys_find(one, in->doing->tab->held, &key) == 0) {
+		if (keys_find(one, in->call->tab->held, &key) == 0) {
 			input_key_down(in, &key);
 			input_key_up(in, &key);
 		} else {
-			input_text(in, one);
+			input_insert_text(in, one);
 		}
 		text = str_skip(text, one.n);
 	}
 }
 
-static int give_text(struct doing *d, const struct value *v,
+static int primitive_send_text(struct action_call *d, const struct value *v,
 	void (*how)(struct input *in, struct str text))
 {
 	struct input in;
 	struct str text;
-	int r = doing_string(d, "text", v, &text);
+	int r = action_call_read_str(d, "text", v, &text);
 
 	if (r)
 		return r;
@@ -171,12 +172,13 @@ static int give_text(struct doing *d, const struct value *v,
 	return input_wait(&in);
 }
 
-int primitive_keyboard_type(struct doing *d, const struct value *const *values)
+int primitive_keyboard_type(struct action_call *d, const struct value *const *values)
 {
-	return give_text(d, values[0], type);
+	return primitive_send_text(d, values[0], primitive_type_chars);
 }
 
-int primitive_keyboard_insert_text(struct doing *d, const struct value *const *values)
+int primitive_keyboard_insert_text(
+	struct action_call *d, const struct value *const *values)
 {
-	return give_text(d, values[0], input_text);
+	return primitive_send_text(d, values[0], input_insert_text);
 }

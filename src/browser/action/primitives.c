@@ -74,7 +74,7 @@ const struct primitive *primitive_find(struct str name, bool by_place)
 	return NULL;
 }
 
-static size_t count_params(const struct primitive *p)
+static size_t primitive_count_params(const struct primitive *p)
 {
 	size_t n = 0;
 
@@ -85,9 +85,10 @@ static size_t count_params(const struct primitive *p)
 
 /* --- Errors of arguments ---------------------------------------------------------- */
 
-static int refuse_too_many(const struct primitive *p, size_t given, struct buf *error)
+static int primitive_fail_too_many(
+	const struct primitive *p, size_t given, struct buf *error)
 {
-	size_t n = count_params(p);
+	size_t n = primitive_count_params(p);
 
 	buf_fmt(error, "TypeError: %s() takes ", p->name);
 	if (p->needed < n)
@@ -97,8 +98,8 @@ static int refuse_too_many(const struct primitive *p, size_t given, struct buf *
 	return ERR_TYPE;
 }
 
-static int refuse_missing(const struct primitive *p, const struct value *const *values,
-	size_t missing, struct buf *error)
+static int primitive_fail_missing(const struct primitive *p,
+	const struct value *const *values, size_t missing, struct buf *error)
 {
 	size_t told = 0;
 
@@ -118,10 +119,10 @@ static int refuse_missing(const struct primitive *p, const struct value *const *
 	return ERR_TYPE;
 }
 
-static int bind_named(const struct primitive *p, const struct value *arg,
+static int primitive_bind_keyword(const struct primitive *p, const struct value *arg,
 	const struct value **values, struct buf *error)
 {
-	size_t n = count_params(p), i = 0;
+	size_t n = primitive_count_params(p), i = 0;
 
 	while (i < n && !str_eq(arg->name, str_c(p->params[i])))
 		i++;
@@ -152,19 +153,19 @@ int primitive_check(const struct call *c, struct buf *error)
 int primitive_bind(const struct primitive *p, const struct call *c,
 	const struct value *values[PRIMITIVE_PARAMS_MAX], struct buf *error)
 {
-	size_t n = count_params(p), given = 0, missing = 0;
+	size_t n = primitive_count_params(p), given = 0, missing = 0;
 
 	for (size_t i = 0; i < PRIMITIVE_PARAMS_MAX; i++)
 		values[i] = NULL;
 	for (const struct value *a = c->args; a; a = a->next) {
 		if (!a->name.n && given++ < n)
 			values[given - 1] = a;
-		if (a->name.n && bind_named(p, a, values, error))
+		if (a->name.n && primitive_bind_keyword(p, a, values, error))
 			return ERR_TYPE;
 	}
 	if (given > n)
-		return refuse_too_many(p, given, error);
+		return primitive_fail_too_many(p, given, error);
 	for (size_t i = 0; i < p->needed; i++)
 		missing += !values[i];
-	return missing ? refuse_missing(p, values, missing, error) : 0;
+	return missing ? primitive_fail_missing(p, values, missing, error) : 0;
 }

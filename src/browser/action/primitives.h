@@ -9,14 +9,14 @@
 
 enum { PRIMITIVE_PARAMS_MAX = 4 };
 
-struct doing;
+struct action_call;
 
 /*
  * Runs a primitive. values[i] is the value of params[i], NULL if it is not given.
  * Returns 0; ERR_REFUSED: it failed, with an error text set or in cdp.refusal; or the
  * errors of cdp_wait.
  */
-typedef int primitive_fn(struct doing *d, const struct value *const *values);
+typedef int primitive_fn(struct action_call *d, const struct value *const *values);
 
 struct primitive {
 	const char *name;

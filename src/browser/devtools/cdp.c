@@ -15,9 +15,9 @@ enum {
 	KEYS_MAX = 65536,     /* of one object, such as the result of a script */
 	OUT_MAX = 32 << 20,   /* queued for a browser that does not read */
 	QUIET_MS = 800,       /* of silence, before a liveness check is sent */
-	LOOK_MS = 100,        /* between tests while the check is not answered */
+	CHECK_MS = 100,       /* between tests while the check is not answered */
 	DEPTH = 64,           /* of JSON; the result of a script may be as deep */
-	WRITE = 1 << 16,      /* bytes at once */
+	WRITE_MAX = 1 << 16,  /* bytes at once */
 };
 
 static const struct json_caps caps = {DEPTH, TOKENS_MAX, KEYS_MAX};
@@ -28,8 +28,8 @@ void cdp_init(struct cdp *c, int in, int out)
 		.in = in,
 		.out = out,
 		.queue = BUF_INIT(OUT_MAX),
-		.also = -1,
-		.heard = clock_ms(),
+		.wake_fd = -1,
+		.read_time = clock_ms(),
 	};
 	cdp_pipe_init(&c->pipe);
 	arena_init(&c->memory, CDP_MEMORY_MAX);
@@ -42,12 +42,12 @@ void cdp_init_socket(struct cdp *c, int fd)
 	ws_init(&c->ws, false, UINT64_MAX);
 }
 
-static bool is_socket(const struct cdp *c)
+static bool cdp_is_socket(const struct cdp *c)
 {
 	return c->in == c->out;
 }
 
-static void release(struct cdp_reply *r)
+static void cdp_release_reply(struct cdp_reply *r)
 {
 	buf_free(&r->text);
 	*r = (struct cdp_reply){0};
@@ -55,7 +55,7 @@ static void release(struct cdp_reply *r)
 
 void cdp_close(struct cdp *c)
 {
-	if (is_socket(c))
+	if (cdp_is_socket(c))
 		c->out = -1;
 	fd_close(&c->in);
 	fd_close(&c->out);
@@ -63,16 +63,16 @@ void cdp_close(struct cdp *c)
 	buf_free(&c->queue);
 	arena_reset(&c->memory);
 	for (size_t i = 0; i < CDP_PENDING_MAX; i++)
-		if (c->replies[i].id && !c->replies[i].here)
-			c->replies[i].here = true, c->replies[i].err = ERR_CLOSED;
+		if (c->replies[i].id && !c->replies[i].arrived)
+			c->replies[i].arrived = true, c->replies[i].err = ERR_CLOSED;
 }
 
 /* --- To the browser --------------------------------------------------------------- */
 
-static void flush(struct cdp *c)
+static void cdp_flush_queue(struct cdp *c)
 {
 	while (c->queue.n) {
-		size_t n = c->queue.n < WRITE ? c->queue.n : WRITE;
+		size_t n = c->queue.n < WRITE_MAX ? c->queue.n : WRITE_MAX;
 		ssize_t put = write(c->out, c->queue.p, n);
 
 		if (put < 0 && errno == EINTR)
@@ -85,24 +85,24 @@ static void flush(struct cdp *c)
 }
 
 /* Reserves space for the head of a message. Returns where the message starts. */
-static size_t begin_message(struct cdp *c)
+static size_t cdp_begin_message(struct cdp *c)
 {
 	static const char room[WS_HEAD_MAX];
 	size_t before = c->queue.n;
 
-	if (is_socket(c))
+	if (cdp_is_socket(c))
 		buf_put(&c->queue, room, sizeof(room));
 	return before;
 }
 
 /* Completes a message: adds a NUL for a pipe, or a WebSocket head for a socket. */
-static int end_message(struct cdp *c, size_t before, enum ws_op op)
+static int cdp_end_message(struct cdp *c, size_t before, enum ws_op op)
 {
 	uint8_t head[WS_HEAD_MAX], key[4];
 	size_t n, from = before + WS_HEAD_MAX, head_n;
 	char *p;
 
-	if (!is_socket(c)) {
+	if (!cdp_is_socket(c)) {
 		buf_putc(&c->queue, '\0');
 		return c->queue.err;
 	}
@@ -111,7 +111,7 @@ static int end_message(struct cdp *c, size_t before, enum ws_op op)
 	if (random_bytes(key, sizeof(key)))
 		return ERR_CLOSED;
 	n = c->queue.n - from;
-	head_n = ws_head(head, op, true, n, key);
+	head_n = ws_write_head(head, op, true, n, key);
 	p = c->queue.p + before;
 	memcpy(p, head, head_n);
 	memmove(p + head_n, p + WS_HEAD_MAX, n);
@@ -120,8 +120,8 @@ static int end_message(struct cdp *c, size_t before, enum ws_op op)
 	return 0;
 }
 
-static int say(struct cdp *c, uint64_t id, struct str session, const char *method,
-	struct str params)
+static int cdp_queue_request(struct cdp *c, uint64_t id, struct str session,
+	const char *method, struct str params)
 {
 	size_t before;
 	struct jw w;
@@ -129,7 +129,7 @@ static int say(struct cdp *c, uint64_t id, struct str session, const char *metho
 
 	if (c->out < 0)
 		return ERR_CLOSED;
-	before = begin_message(c);
+	before = cdp_begin_message(c);
 	jw_init(&w, &c->queue);
 	jw_object(&w);
 	jw_key(&w, "id");
@@ -143,17 +143,17 @@ static int say(struct cdp *c, uint64_t id, struct str session, const char *metho
 		jw_str(&w, session);
 	}
 	jw_end(&w);
-	r = end_message(c, before, WS_TEXT);
+	r = cdp_end_message(c, before, WS_TEXT);
 	if (r) {
 		c->queue.n = before;
 		c->queue.err = 0;
 		return r;
 	}
-	flush(c);
+	cdp_flush_queue(c);
 	return 0;
 }
 
-static struct cdp_reply *find(struct cdp *c, uint64_t id)
+static struct cdp_reply *cdp_find_reply(struct cdp *c, uint64_t id)
 {
 	for (size_t i = 0; i < CDP_PENDING_MAX; i++)
 		if (c->replies[i].id == id)
@@ -164,12 +164,12 @@ static struct cdp_reply *find(struct cdp *c, uint64_t id)
 int cdp_send(struct cdp *c, struct str session, const char *method, struct str params,
 	uint64_t *id)
 {
-	struct cdp_reply *reply = find(c, 0);
+	struct cdp_reply *reply = cdp_find_reply(c, 0);
 	int r;
 
 	if (!reply || session.n >= sizeof(reply->session))
 		return ERR_LIMIT;
-	r = say(c, c->last_id + 1, session, method, params);
+	r = cdp_queue_request(c, c->last_id + 1, session, method, params);
 	if (r)
 		return r;
 	*reply =
@@ -182,29 +182,29 @@ int cdp_send(struct cdp *c, struct str session, const char *method, struct str p
 void cdp_post(struct cdp *c, struct str session, const char *method, struct str params)
 {
 	/* A message that does not fit is dropped: the caller does not need its result. */
-	if (say(c, c->last_id + 1, session, method, params) == 0)
+	if (cdp_queue_request(c, c->last_id + 1, session, method, params) == 0)
 		c->last_id++;
 }
 
-bool cdp_answered(struct cdp *c, uint64_t id)
+bool cdp_has_reply(struct cdp *c, uint64_t id)
 {
-	const struct cdp_reply *reply = find(c, id);
+	const struct cdp_reply *reply = cdp_find_reply(c, id);
 
-	return !reply || reply->here;
+	return !reply || reply->arrived;
 }
 
-void cdp_forget(struct cdp *c, uint64_t id)
+void cdp_drop_reply(struct cdp *c, uint64_t id)
 {
-	struct cdp_reply *reply = id ? find(c, id) : NULL;
+	struct cdp_reply *reply = id ? cdp_find_reply(c, id) : NULL;
 
 	if (reply)
-		release(reply);
+		cdp_release_reply(reply);
 }
 
 /* --- From the browser ------------------------------------------------------------- */
 
 /* Removes what from the start of text; false if text does not start with it. */
-static bool skip(struct str *text, struct str what)
+static bool cdp_skip_prefix(struct str *text, struct str what)
 {
 	if (!str_starts(*text, what))
 		return false;
@@ -212,7 +212,7 @@ static bool skip(struct str *text, struct str what)
 	return true;
 }
 
-static size_t count_kept(const struct cdp *c)
+static size_t cdp_count_stored(const struct cdp *c)
 {
 	size_t n = 0;
 
@@ -222,7 +222,7 @@ static size_t count_kept(const struct cdp *c)
 }
 
 /* Stores an answer, {"id":7,"result":...}, unparsed if its request is pending. */
-static void take_reply(struct cdp *c, struct str message, struct str number, int err)
+static void cdp_store_reply(struct cdp *c, struct str message, struct str number, int err)
 {
 	struct cdp_reply *reply;
 	size_t digits = 0;
@@ -232,13 +232,13 @@ static void take_reply(struct cdp *c, struct str message, struct str number, int
 		digits++;
 	if (str_u64(str_make(number.p, digits), UINT64_MAX, &id) || !id)
 		return;
-	if (id == c->alive_id)
-		c->asked = 0;
-	reply = find(c, id);
-	if (!reply || reply->here)
+	if (id == c->check_id)
+		c->check_time = 0;
+	reply = cdp_find_reply(c, id);
+	if (!reply || reply->arrived)
 		return;
-	reply->here = true;
-	reply->err = message.n > CDP_KEPT_MAX - count_kept(c) ? ERR_LIMIT : err;
+	reply->arrived = true;
+	reply->err = message.n > CDP_KEPT_MAX - cdp_count_stored(c) ? ERR_LIMIT : err;
 	if (!reply->err) {
 		buf_str(&reply->text, message);
 		reply->err = reply->text.err;
@@ -246,14 +246,14 @@ static void take_reply(struct cdp *c, struct str message, struct str number, int
 }
 
 /* Handles an event: {"method":"Page.x","params":{...},"sessionId":"..."}. */
-static void take_event(struct cdp *c, struct str message, struct str rest)
+static void cdp_handle_event(struct cdp *c, struct str message, struct str rest)
 {
 	struct str method = str_cut(&rest, '"'), session = {0};
 	struct json_error e;
 	struct json json;
 	int r;
 
-	if (!c->event || !c->wants(method) || message.n > CDP_EVENT_MAX)
+	if (!c->on_event || !c->has_handler(method) || message.n > CDP_EVENT_MAX)
 		return;
 	arena_rewind(&c->memory);
 	/* An event that cannot be parsed is ignored. */
@@ -261,21 +261,22 @@ static void take_event(struct cdp *c, struct str message, struct str rest)
 		return;
 	r = json_str(json_get(json_root(&json), "sessionId"), &c->memory, &session);
 	if (!r || r == ERR_TYPE)
-		c->event(c->ctx, session, method, json_get(json_root(&json), "params"));
+		c->on_event(
+			c->ctx, session, method, json_get(json_root(&json), "params"));
 }
 
-static void take(struct cdp *c, struct str message, int err)
+static void cdp_handle_message(struct cdp *c, struct str message, int err)
 {
 	struct str rest = message;
 
-	if (skip(&rest, STR("{\"id\":")))
-		take_reply(c, message, rest, err);
-	else if (!err && skip(&rest, STR("{\"method\":\"")))
-		take_event(c, message, rest);
+	if (cdp_skip_prefix(&rest, STR("{\"id\":")))
+		cdp_store_reply(c, message, rest, err);
+	else if (!err && cdp_skip_prefix(&rest, STR("{\"method\":\"")))
+		cdp_handle_event(c, message, rest);
 }
 
 /* Converts WebSocket frames to the format of the pipe. Answers pings. */
-static int take_frames(struct cdp *c, char *p, size_t n)
+static int cdp_handle_frames(struct cdp *c, char *p, size_t n)
 {
 	struct ws_event e;
 	int r;
@@ -284,11 +285,11 @@ static int take_frames(struct cdp *c, char *p, size_t n)
 		if (e.op == WS_CLOSE)
 			return ERR_CLOSED;
 		if (e.op == WS_PING) {
-			size_t before = begin_message(c);
+			size_t before = cdp_begin_message(c);
 
 			buf_str(&c->queue, e.data);
-			r = end_message(c, before, WS_PONG);
-			flush(c);
+			r = cdp_end_message(c, before, WS_PONG);
+			cdp_flush_queue(c);
 		} else if (e.op == WS_TEXT || e.op == WS_BINARY) {
 			r = cdp_pipe_put(&c->pipe, e.data);
 			if (!r && e.last)
@@ -300,7 +301,7 @@ static int take_frames(struct cdp *c, char *p, size_t n)
 	return r < 0 ? ERR_CLOSED : 0;
 }
 
-static int read_some(struct cdp *c)
+static int cdp_read_input(struct cdp *c)
 {
 	static char room[CDP_READ];
 	struct str message;
@@ -311,14 +312,14 @@ static int read_some(struct cdp *c)
 		return errno == EINTR || errno == EAGAIN ? 0 : ERR_CLOSED;
 	if (n == 0)
 		return ERR_CLOSED;
-	c->heard = clock_ms();
-	r = is_socket(c) ? take_frames(c, room, (size_t)n)
-			 : cdp_pipe_put(&c->pipe, str_make(room, (size_t)n));
+	c->read_time = clock_ms();
+	r = cdp_is_socket(c) ? cdp_handle_frames(c, room, (size_t)n)
+			     : cdp_pipe_put(&c->pipe, str_make(room, (size_t)n));
 	while (r == 0) {
 		r = cdp_pipe_next(&c->pipe, &message);
 		if (r > 0)
 			break;
-		take(c, message, r);
+		cdp_handle_message(c, message, r);
 		r = 0;
 	}
 	return r < 0 ? r : 0;
@@ -326,7 +327,7 @@ static int read_some(struct cdp *c)
 
 /* --- Waiting ---------------------------------------------------------------------- */
 
-static bool has_input(const struct cdp *c)
+static bool cdp_has_input(const struct cdp *c)
 {
 	struct pollfd p = {.fd = c->in, .events = POLLIN};
 
@@ -338,74 +339,76 @@ static bool has_input(const struct cdp *c)
  * up. A browser that has just answered may already sleep again, so pending input is
  * checked, too.
  */
-static int check_life(struct cdp *c, uint64_t now)
+static int cdp_check_liveness(struct cdp *c, uint64_t now)
 {
-	uint64_t since = c->heard > c->asked ? c->heard : c->asked;
+	uint64_t since = c->read_time > c->check_time ? c->read_time : c->check_time;
 	int r;
 
-	if (!c->patient || now - c->heard < QUIET_MS)
+	if (!c->on_silence || now - c->read_time < QUIET_MS)
 		return 0;
-	if (!c->asked) {
-		if (!c->patient(c->ctx, 0))
+	if (!c->check_time) {
+		if (!c->on_silence(c->ctx, 0))
 			return ERR_CLOSED;
-		c->alive_id = ++c->last_id;
-		r = say(c, c->alive_id, STR(""), "Browser.getVersion", STR(""));
-		c->asked = now;
+		c->check_id = ++c->last_id;
+		r = cdp_queue_request(
+			c, c->check_id, STR(""), "Browser.getVersion", STR(""));
+		c->check_time = now;
 		return r;
 	}
-	return c->patient(c->ctx, now - since) || has_input(c) ? 0 : ERR_CLOSED;
+	return c->on_silence(c->ctx, now - since) || cdp_has_input(c) ? 0 : ERR_CLOSED;
 }
 
-static int wait_for_input(struct cdp *c, uint64_t until, struct pollfd w[3])
+static int cdp_poll_input(struct cdp *c, uint64_t until, struct pollfd w[3])
 {
 	uint64_t now = clock_ms(), ms = until > now ? until - now : 0;
 	int r;
 
-	if (c->patient) {
-		uint64_t next =
-			now - c->heard < QUIET_MS ? QUIET_MS - (now - c->heard) : LOOK_MS;
+	if (c->on_silence) {
+		uint64_t next = now - c->read_time < QUIET_MS
+			? QUIET_MS - (now - c->read_time)
+			: CHECK_MS;
 
 		ms = ms < next ? ms : next;
 	}
 	w[0] = (struct pollfd){.fd = c->in, .events = POLLIN};
 	w[1] = (struct pollfd){.fd = c->queue.n ? c->out : -1, .events = POLLOUT};
-	w[2] = (struct pollfd){.fd = c->also, .events = POLLIN};
+	w[2] = (struct pollfd){.fd = c->wake_fd, .events = POLLIN};
 	r = poll(w, 3, ms < INT32_MAX ? (int)ms : INT32_MAX);
 	return r < 0 && errno != EINTR ? -errno : 0;
 }
 
-int cdp_turn(struct cdp *c, uint64_t until)
+int cdp_poll(struct cdp *c, uint64_t until)
 {
 	struct pollfd w[3] = {{0}};
 	int r;
 
 	if (c->in < 0)
 		return ERR_CLOSED;
-	r = wait_for_input(c, until, w);
+	r = cdp_poll_input(c, until, w);
 	if (!r && w[1].revents)
-		flush(c);
+		cdp_flush_queue(c);
 	if (!r && w[0].revents)
-		r = read_some(c);
+		r = cdp_read_input(c);
 	if (!r)
-		r = check_life(c, clock_ms());
+		r = cdp_check_liveness(c, clock_ms());
 	if (r) {
 		cdp_close(c);
 		return r == -ENOMEM ? r : ERR_CLOSED;
 	}
-	return w[2].revents && c->woken ? c->woken(c->woken_arg) : 0;
+	return w[2].revents && c->on_wake ? c->on_wake(c->wake_arg) : 0;
 }
 
 int cdp_pump(struct cdp *c, uint64_t until)
 {
-	int r = cdp_turn(c, 0);
+	int r = cdp_poll(c, 0);
 
 	while (!r && clock_ms() < until)
-		r = cdp_turn(c, until);
+		r = cdp_poll(c, until);
 	return r;
 }
 
 /* Returns the member "result", or ERR_REFUSED with the error message of the browser. */
-static int read_reply(
+static int cdp_parse_reply(
 	struct cdp *c, struct cdp_reply *reply, struct arena *a, struct json_val *result)
 {
 	struct arena own = {0};
@@ -450,20 +453,20 @@ out:
 int cdp_wait(struct cdp *c, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result)
 {
-	struct cdp_reply *reply = find(c, id);
+	struct cdp_reply *reply = cdp_find_reply(c, id);
 	int r = 0;
 
 	if (!reply)
 		return ERR_LIMIT;
-	while (!reply->here && !r) {
+	while (!reply->arrived && !r) {
 		if (clock_ms() >= deadline)
 			r = -ETIMEDOUT;
 		else
-			r = cdp_turn(c, deadline);
+			r = cdp_poll(c, deadline);
 	}
-	if (reply->here)
-		r = reply->err ? reply->err : read_reply(c, reply, a, result);
-	release(reply);
+	if (reply->arrived)
+		r = reply->err ? reply->err : cdp_parse_reply(c, reply, a, result);
+	cdp_release_reply(reply);
 	return r;
 }
 
@@ -476,14 +479,14 @@ int cdp_call(struct cdp *c, struct str session, const char *method, struct str p
 	return r ? r : cdp_wait(c, id, deadline, a, result);
 }
 
-void cdp_fail(struct cdp *c, struct str session, int err)
+void cdp_fail_session(struct cdp *c, struct str session, int err)
 {
 	for (size_t i = 0; i < CDP_PENDING_MAX; i++) {
 		struct cdp_reply *r = &c->replies[i];
 
-		if (!r->id || r->here || !str_eq(str_c(r->session), session))
+		if (!r->id || r->arrived || !str_eq(str_c(r->session), session))
 			continue;
-		r->here = true;
+		r->arrived = true;
 		r->err = err;
 	}
 }

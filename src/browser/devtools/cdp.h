@@ -26,7 +26,7 @@ typedef void cdp_event_fn(
 struct cdp_reply {
 	uint64_t id; /* 0: the slot is free */
 	char session[CDP_ID_MAX];
-	bool here;
+	bool arrived;
 	int err; /* of a reply that has arrived without text */
 	struct buf text;
 };
@@ -41,22 +41,23 @@ struct cdp {
 	struct arena memory; /* for one event */
 
 	/* Set by the caller. */
-	cdp_event_fn *event;
-	bool (*wants)(struct str method); /* whether event handles that method */
+	cdp_event_fn *on_event;
+	bool (*has_handler)(struct str method); /* whether event handles that method */
 	void *ctx;
-	int also;                /* a descriptor whose input interrupts waits; -1: none */
-	int (*woken)(void *arg); /* called on that input: 0 goes on; -errno ends waits */
-	void *woken_arg;
+	int wake_fd; /* a descriptor whose input interrupts waits; -1: none */
+	int (*on_wake)(
+		void *arg); /* called on that input: 0 goes on; -errno ends waits */
+	void *wake_arg;
 	/*
 	 * Called while the browser is silent after a liveness check: true continues the
 	 * wait. NULL: wait always. Also called with silent_ms 0 before the check is
 	 * sent.
 	 */
-	bool (*patient)(void *ctx, uint64_t silent_ms);
+	bool (*on_silence)(void *ctx, uint64_t silent_ms);
 
-	uint64_t heard;    /* when the last data arrived */
-	uint64_t asked;    /* when the pending liveness check was sent; 0: none */
-	uint64_t alive_id; /* the ID of the last liveness check */
+	uint64_t read_time;  /* when the last data arrived */
+	uint64_t check_time; /* when the pending liveness check was sent; 0: none */
+	uint64_t check_id;   /* the ID of the last liveness check */
 
 	/* The error message of the last answer with ERR_REFUSED. */
 	char refusal[CDP_WORDS_MAX];
@@ -72,8 +73,8 @@ void cdp_close(struct cdp *c);
 
 /*
  * Sends a request. params is an object or empty; session is empty for the browser
- * itself. cdp_wait or cdp_forget with *id must follow. Returns 0, ERR_CLOSED, ERR_LIMIT
- * or -ENOMEM.
+ * itself. cdp_wait or cdp_drop_reply with *id must follow. Returns 0, ERR_CLOSED,
+ * ERR_LIMIT or -ENOMEM.
  */
 int cdp_send(struct cdp *c, struct str session, const char *method, struct str params,
 	uint64_t *id) MUST_USE;
@@ -81,14 +82,14 @@ int cdp_send(struct cdp *c, struct str session, const char *method, struct str p
  * Waits for the answer. Returns 0 with the member "result", which lives as long as a;
  * both may be NULL. The request is finished after any result. -ETIMEDOUT: the deadline
  * has passed; ERR_CLOSED: the browser has closed; ERR_REFUSED: the browser refused, with
- * c->refusal; -EPIPE: the page is gone, see cdp_fail; the error of woken; ERR_LIMIT,
- * ERR_SYNTAX, ERR_UTF8, -ENOMEM: the answer cannot be read.
+ * c->refusal; -EPIPE: the page is gone, see cdp_fail_session; the error of woken;
+ * ERR_LIMIT, ERR_SYNTAX, ERR_UTF8, -ENOMEM: the answer cannot be read.
  */
 int cdp_wait(struct cdp *c, uint64_t id, uint64_t deadline, struct arena *a,
 	struct json_val *result) MUST_USE;
 /* Whether cdp_wait would return at once. */
-bool cdp_answered(struct cdp *c, uint64_t id);
-void cdp_forget(struct cdp *c, uint64_t id);
+bool cdp_has_reply(struct cdp *c, uint64_t id);
+void cdp_drop_reply(struct cdp *c, uint64_t id);
 /* cdp_send and cdp_wait in one call. */
 int cdp_call(struct cdp *c, struct str session, const char *method, struct str params,
 	uint64_t deadline, struct arena *a, struct json_val *result) MUST_USE;
@@ -100,8 +101,8 @@ void cdp_post(struct cdp *c, struct str session, const char *method, struct str 
  */
 int cdp_pump(struct cdp *c, uint64_t until) MUST_USE;
 /* Like cdp_pump, but returns after the first read. */
-int cdp_turn(struct cdp *c, uint64_t until) MUST_USE;
+int cdp_poll(struct cdp *c, uint64_t until) MUST_USE;
 /* Completes all pending requests of that session with err. */
-void cdp_fail(struct cdp *c, struct str session, int err);
+void cdp_fail_session(struct cdp *c, struct str session, int err);
 
 #endif

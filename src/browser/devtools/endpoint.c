@@ -25,10 +25,10 @@ struct endpoint {
 	struct url url;
 	struct buf host, target; /* target: path of the browser, or empty */
 	uint64_t deadline;
-	struct buf *why;
+	struct buf *reason;
 };
 
-static int read_url(struct endpoint *e, const char *url)
+static int endpoint_parse_url(struct endpoint *e, const char *url)
 {
 	struct str s = str_c(url);
 	bool direct = str_starts(s, STR("ws://"));
@@ -43,7 +43,7 @@ static int read_url(struct endpoint *e, const char *url)
 	return e->host.err ? e->host.err : e->target.err;
 }
 
-static void init(struct endpoint *e)
+static void endpoint_init(struct endpoint *e)
 {
 	*e = (struct endpoint){
 		.host = BUF_INIT(CDP_URL_MAX),
@@ -51,34 +51,34 @@ static void init(struct endpoint *e)
 	};
 }
 
-static void release(struct endpoint *e)
+static void endpoint_free(struct endpoint *e)
 {
 	buf_free(&e->host);
 	buf_free(&e->target);
 }
 
-bool endpoint_ok(const char *url)
+bool endpoint_is_valid(const char *url)
 {
 	struct endpoint e;
 	int r;
 
-	init(&e);
-	r = read_url(&e, url);
-	release(&e);
+	endpoint_init(&e);
+	r = endpoint_parse_url(&e, url);
+	endpoint_free(&e);
 	return r == 0;
 }
 
 /* --- The socket ------------------------------------------------------------------- */
 
 /* Waits for events. Returns 0, -ETIMEDOUT or -errno. */
-static int must(int fd, short events, uint64_t deadline)
+static int endpoint_wait_fd(int fd, short events, uint64_t deadline)
 {
 	int r = fd_wait(fd, events, deadline);
 
 	return r > 0 ? 0 : r ? r : -ETIMEDOUT;
 }
 
-static int dial(const struct endpoint *e, int *out)
+static int endpoint_connect(const struct endpoint *e, int *out)
 {
 	struct dns_addresses found = {.n = 0};
 	int r = resolve(e->url.host, fd_wait, &found), fd;
@@ -86,11 +86,13 @@ static int dial(const struct endpoint *e, int *out)
 	for (size_t i = 0; !r && i < found.n; i++) {
 		char text[46];
 
-		dns_text(&found.at[i], text);
+		dns_format_address(&found.at[i], text);
 		fd = fd_connect_tcp(text, e->url.port);
-		r = fd < 0 ? fd : must(fd, POLLOUT, clock_within(TRY_MS, e->deadline));
+		r = fd < 0 ? fd
+			   : endpoint_wait_fd(fd, POLLOUT,
+				     clock_min_deadline(TRY_MS, e->deadline));
 		if (!r)
-			r = fd_connected(fd);
+			r = fd_connect_result(fd);
 		if (!r) {
 			*out = fd;
 			return 0;
@@ -102,7 +104,7 @@ static int dial(const struct endpoint *e, int *out)
 	return r ? r : -ENOENT;
 }
 
-static int send_all(int fd, struct str data, uint64_t deadline)
+static int endpoint_send_all(int fd, struct str data, uint64_t deadline)
 {
 	while (data.n) {
 		ssize_t n = write(fd, data.p, data.n);
@@ -111,7 +113,7 @@ static int send_all(int fd, struct str data, uint64_t deadline)
 		if (n > 0)
 			data = str_skip(data, (size_t)n);
 		else if (n < 0 && errno == EAGAIN)
-			r = must(fd, POLLOUT, deadline);
+			r = endpoint_wait_fd(fd, POLLOUT, deadline);
 		else if (n < 0 && errno != EINTR)
 			r = -errno;
 		if (r)
@@ -121,14 +123,14 @@ static int send_all(int fd, struct str data, uint64_t deadline)
 }
 
 /* Receives n bytes at most. Returns 0; 1: the end of the stream; -ETIMEDOUT; -errno. */
-static int receive(int fd, size_t n, struct buf *in, uint64_t deadline)
+static int endpoint_receive(int fd, size_t n, struct buf *in, uint64_t deadline)
 {
 	char room[4096];
 	ssize_t got;
 	int r;
 
 	do {
-		r = must(fd, POLLIN, deadline);
+		r = endpoint_wait_fd(fd, POLLIN, deadline);
 		if (r)
 			return r;
 		got = read(fd, room, n < sizeof(room) ? n : sizeof(room));
@@ -140,14 +142,14 @@ static int receive(int fd, size_t n, struct buf *in, uint64_t deadline)
 }
 
 /* Reads the head of a response, and no byte after it. */
-static int take_head(
+static int endpoint_read_head(
 	int fd, struct http_response *head, struct buf *in, uint64_t deadline)
 {
 	int r = 1;
 
 	http_response_init(head, false);
 	while (r == 1) {
-		r = receive(fd, 1, in, deadline);
+		r = endpoint_receive(fd, 1, in, deadline);
 		if (r)
 			return r > 0 ? ERR_CLOSED : r;
 		r = http_response_parse(head, buf_view(in));
@@ -161,7 +163,7 @@ static int take_head(
  * Reads {"webSocketDebuggerUrl": "ws://HOST/PATH", ...}. Only PATH is used: HOST repeats
  * the host of our request.
  */
-static int read_version(struct endpoint *e, struct str body)
+static int endpoint_parse_version(struct endpoint *e, struct str body)
 {
 	static const struct json_caps caps = {
 		JSON_DEPTH_MAX, JSON_TOKENS_MAX, JSON_KEYS_MAX};
@@ -189,7 +191,7 @@ static int read_version(struct endpoint *e, struct str body)
 	return r;
 }
 
-static int ask_version(struct endpoint *e)
+static int endpoint_get_version(struct endpoint *e)
 {
 	const struct request_line line = {
 		.method = "GET",
@@ -198,26 +200,27 @@ static int ask_version(struct endpoint *e)
 	};
 	struct buf out = BUF_INIT(CDP_URL_MAX + HEAD_MAX), in = BUF_INIT(BODY_MAX);
 	struct http_response head;
-	int fd = -1, r = dial(e, &fd);
+	int fd = -1, r = endpoint_connect(e, &fd);
 
 	request_head_begin(&out, &line);
 	buf_puts(&out, "Connection: close\r\n\r\n");
 	if (!r)
-		r = out.err ? out.err : send_all(fd, buf_view(&out), e->deadline);
+		r = out.err ? out.err
+			    : endpoint_send_all(fd, buf_view(&out), e->deadline);
 	if (!r)
-		r = take_head(fd, &head, &in, e->deadline);
+		r = endpoint_read_head(fd, &head, &in, e->deadline);
 	if (!r && head.status != 200)
 		r = ERR_REFUSED;
 	if (!r) {
 		buf_reset(&in);
 		/* The body is complete once it parses. Few servers end the stream. */
-		while ((r = receive(fd, BODY_MAX, &in, e->deadline)) == 0 &&
-			read_version(e, buf_view(&in)))
+		while ((r = endpoint_receive(fd, BODY_MAX, &in, e->deadline)) == 0 &&
+			endpoint_parse_version(e, buf_view(&in)))
 			;
 		r = e->target.n ? 0 : r < 0 ? r : ERR_REFUSED;
 	}
 	if (r == ERR_REFUSED)
-		buf_puts(e->why, "it is no browser that lets itself be driven");
+		buf_puts(e->reason, "it is no browser that lets itself be driven");
 	if (fd >= 0)
 		fd_close(&fd);
 	buf_free(&out);
@@ -225,9 +228,9 @@ static int ask_version(struct endpoint *e)
 	return r;
 }
 
-static int upgrade(struct endpoint *e, int *out)
+static int endpoint_upgrade(struct endpoint *e, int *out)
 {
-	const struct ws_hand_ask ask = {
+	const struct ws_hand_params ask = {
 		.host = buf_view(&e->host),
 		.target = buf_view(&e->target),
 		.fields = STR(""),
@@ -236,18 +239,18 @@ static int upgrade(struct endpoint *e, int *out)
 	char key[WS_KEY_LEN];
 	struct http_response head;
 	const char *fault = NULL;
-	int fd = -1, r = dial(e, &fd);
+	int fd = -1, r = endpoint_connect(e, &fd);
 
 	if (!r)
 		r = ws_hand_request(&words, &ask, key);
 	if (!r)
-		r = send_all(fd, buf_view(&words), e->deadline);
+		r = endpoint_send_all(fd, buf_view(&words), e->deadline);
 	if (!r)
-		r = take_head(fd, &head, &in, e->deadline);
+		r = endpoint_read_head(fd, &head, &in, e->deadline);
 	if (!r)
-		fault = ws_hand_agrees(&head, in.p, key);
+		fault = ws_hand_check_answer(&head, in.p, key);
 	if (fault) {
-		buf_puts(e->why, fault);
+		buf_puts(e->reason, fault);
 		r = ERR_REFUSED;
 	}
 	if (r && fd >= 0)
@@ -264,16 +267,16 @@ int endpoint_open(const char *url, uint64_t deadline, int *fd, struct buf *why)
 	struct endpoint e;
 	int r;
 
-	init(&e);
+	endpoint_init(&e);
 	e.deadline = deadline;
-	e.why = why;
-	r = read_url(&e, url);
+	e.reason = why;
+	r = endpoint_parse_url(&e, url);
 	if (!r && !e.target.n)
-		r = ask_version(&e);
+		r = endpoint_get_version(&e);
 	if (!r)
-		r = upgrade(&e, fd);
+		r = endpoint_upgrade(&e, fd);
 	if (r && !why->n)
 		buf_puts(why, err_text(r));
-	release(&e);
+	endpoint_free(&e);
 	return r;
 }

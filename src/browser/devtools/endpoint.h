@@ -5,7 +5,7 @@
 #include "base/buf.h"
 
 /* Whether url is ws://HOST[:PORT]/PATH or http://HOST[:PORT]. Nothing is connected. */
-bool endpoint_ok(const char *url);
+bool endpoint_is_valid(const char *url);
 /*
  * Connects to the browser. For an http URL the browser is first asked for its WebSocket
  * path, which changes with each start. Returns 0 with a socket from which nothing after

@@ -14,7 +14,7 @@
 
 enum { FOUND_MAX = 32, SCRIPT_READ = 4096, NAME_ROOM = 256 };
 
-struct find {
+struct browser_search {
 	const char *const *env;
 	struct arena *a;
 	struct buf *places;
@@ -24,7 +24,7 @@ struct find {
 };
 
 /* Whether path is Ubuntu's script that starts a snap, which containers do not have. */
-static bool is_stub(const char *path)
+static bool find_browser_is_stub(const char *path)
 {
 	char text[SCRIPT_READ];
 	int fd = fd_open(path, O_RDONLY | O_NONBLOCK, 0);
@@ -35,9 +35,9 @@ static bool is_stub(const char *path)
 	return str_starts(s, STR("#!")) && str_find(s, STR("snap")) < s.n;
 }
 
-static void take(struct find *f, const char *path)
+static void find_browser_add(struct browser_search *f, const char *path)
 {
-	if (!which_is_program(path) || is_stub(path) || f->n == FOUND_MAX)
+	if (!which_is_program(path) || find_browser_is_stub(path) || f->n == FOUND_MAX)
 		return;
 	for (size_t i = 0; i < f->n; i++)
 		if (!strcmp(f->found[i], path))
@@ -49,32 +49,33 @@ static void take(struct find *f, const char *path)
 		f->err = -ENOMEM;
 }
 
-static void look(struct find *f, const char *path)
+static void find_browser_check_path(struct browser_search *f, const char *path)
 {
 	buf_fmt(f->places, "%s\n", path);
-	take(f, path);
+	find_browser_add(f, path);
 }
 
 /* Checks a path in dir. dir may be NULL. */
-static void look_in(struct find *f, const char *dir, const char *path)
+static void find_browser_check_dir(
+	struct browser_search *f, const char *dir, const char *path)
 {
 	char whole[FILE_PATH_MAX];
 
 	if (dir && snprintf(whole, sizeof(whole), "%s/%s", dir, path) < FILE_PATH_MAX)
-		look(f, whole);
+		find_browser_check_path(f, whole);
 }
 
-static void look_on_path(struct find *f, const char *name)
+static void find_browser_search_path(struct browser_search *f, const char *name)
 {
 	char path[FILE_PATH_MAX];
 
 	buf_fmt(f->places, "%s on the PATH\n", name);
 	if (which_find(name, env_value(f->env, "PATH"), path) == 0)
-		take(f, path);
+		find_browser_add(f, path);
 }
 
 /* Whether a names a newer version than b. Digits are compared as numbers. */
-static bool is_newer(const char *a, const char *b)
+static bool find_browser_is_newer(const char *a, const char *b)
 {
 	while (*a && *b) {
 		size_t x = strspn(a, "0123456789"), y = strspn(b, "0123456789");
@@ -89,8 +90,8 @@ static bool is_newer(const char *a, const char *b)
 }
 
 /* Checks dir/NEWEST/path. NEWEST is the newest entry of dir that starts with prefix. */
-static void look_newest(
-	struct find *f, const char *dir, const char *prefix, const char *path)
+static void find_browser_check_newest(
+	struct browser_search *f, const char *dir, const char *prefix, const char *path)
 {
 	char best[NAME_ROOM] = "", whole[FILE_PATH_MAX];
 	struct dirent *entry;
@@ -103,14 +104,14 @@ static void look_newest(
 	while ((entry = readdir(list)))
 		if (entry->d_name[0] != '.' &&
 			!strncmp(entry->d_name, prefix, strlen(prefix)) &&
-			is_newer(entry->d_name, best))
+			find_browser_is_newer(entry->d_name, best))
 			snprintf(best, sizeof(best), "%s", entry->d_name);
 	closedir(list);
 	if (best[0] && snprintf(whole, sizeof(whole), "%s/%s", dir, best) < FILE_PATH_MAX)
-		look_in(f, whole, path);
+		find_browser_check_dir(f, whole, path);
 }
 
-static void find_named(struct find *f)
+static void find_browser_from_env(struct browser_search *f)
 {
 	static const char *const names[] = {"OD_BROWSER", "OHRT_BROWSER",
 		"PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH", "PUPPETEER_EXECUTABLE_PATH",
@@ -120,12 +121,13 @@ static void find_named(struct find *f)
 		const char *path = env_value(f->env, names[i]);
 
 		if (path)
-			look(f, path);
+			find_browser_check_path(f, path);
 	}
 }
 
 /* The folders that Playwright fills; /opt/playwright-browsers is OpenHands' own. */
-static void find_playwright(struct find *f, const char *home, bool shells)
+static void find_browser_playwright(
+	struct browser_search *f, const char *home, bool shells)
 {
 	static const char *const headless[] = {"chrome-linux/headless_shell",
 		"chrome-headless-shell-linux64/chrome-headless-shell"};
@@ -142,14 +144,15 @@ static void find_playwright(struct find *f, const char *home, bool shells)
 		buf_fmt(f->places, "%s\n", dirs[i]);
 		for (size_t k = 0; k < ARRAY_LEN(headless); k++)
 			if (shells)
-				look_newest(f, dirs[i], "chromium_headless_shell-",
-					headless[k]);
+				find_browser_check_newest(f, dirs[i],
+					"chromium_headless_shell-", headless[k]);
 			else
-				look_newest(f, dirs[i], "chromium-", whole[k]);
+				find_browser_check_newest(
+					f, dirs[i], "chromium-", whole[k]);
 	}
 }
 
-static void find_cached(struct find *f, const char *home)
+static void find_browser_cached(struct browser_search *f, const char *home)
 {
 	static const struct {
 		const char *dir, *path;
@@ -164,7 +167,7 @@ static void find_cached(struct find *f, const char *home)
 	for (size_t i = 0; home && i < ARRAY_LEN(caches); i++) {
 		snprintf(dir, sizeof(dir), "%s/%s", home, caches[i].dir);
 		buf_fmt(f->places, "%s\n", dir);
-		look_newest(f, dir, "", caches[i].path);
+		find_browser_check_newest(f, dir, "", caches[i].path);
 	}
 }
 
@@ -172,7 +175,7 @@ static void find_cached(struct find *f, const char *home)
  * Browsers of distribution packages. Debian's /usr/bin/chromium is a script; the program
  * that it starts comes before it.
  */
-static void find_installed(struct find *f)
+static void find_browser_installed(struct browser_search *f)
 {
 	static const char *const paths[] = {"/usr/lib/chromium/chromium",
 		"/usr/lib64/chromium-browser/chromium-browser",
@@ -182,15 +185,15 @@ static void find_installed(struct find *f)
 		"google-chrome-stable", "google-chrome", "chrome"};
 
 	for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-		look(f, paths[i]);
+		find_browser_check_path(f, paths[i]);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		look_on_path(f, names[i]);
+		find_browser_search_path(f, names[i]);
 }
 
 int find_browsers(const char *const *env, const char *own, struct arena *a,
 	struct buf *places, const char ***found)
 {
-	struct find f = {.env = env,
+	struct browser_search f = {.env = env,
 		.a = a,
 		.places = places,
 		.found = arena_array(a, FOUND_MAX + 1, sizeof(*f.found))};
@@ -198,17 +201,17 @@ int find_browsers(const char *const *env, const char *own, struct arena *a,
 
 	if (!f.found)
 		return -ENOMEM;
-	find_named(&f);
-	look_in(&f, own, "browser");
-	find_playwright(&f, home, true);
-	look(&f, "/usr/lib/chromium/chromium-headless-shell");
-	look(&f, "/headless-shell/headless-shell");
-	look_on_path(&f, "chrome-headless-shell");
-	look_on_path(&f, "headless_shell");
-	look_on_path(&f, "chromium-headless-shell");
-	find_playwright(&f, home, false);
-	find_installed(&f);
-	find_cached(&f, home);
+	find_browser_from_env(&f);
+	find_browser_check_dir(&f, own, "browser");
+	find_browser_playwright(&f, home, true);
+	find_browser_check_path(&f, "/usr/lib/chromium/chromium-headless-shell");
+	find_browser_check_path(&f, "/headless-shell/headless-shell");
+	find_browser_search_path(&f, "chrome-headless-shell");
+	find_browser_search_path(&f, "headless_shell");
+	find_browser_search_path(&f, "chromium-headless-shell");
+	find_browser_playwright(&f, home, false);
+	find_browser_installed(&f);
+	find_browser_cached(&f, home);
 	*found = f.found;
 	return f.err ? f.err : places->err;
 }

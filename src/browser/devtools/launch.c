@@ -4,11 +4,11 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "fs/root.h"
-#include "proc/burial.h"
-#include "proc/peek.h"
+#include "proc/inspect.h"
 #include "proc/pidwait.h"
 #include "proc/spawn.h"
 #include "proc/tree.h"
+#include "proc/wait_child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,15 +19,15 @@
 #include <unistd.h>
 
 enum {
-	PIPE = 1 << 20,    /* buffer of the kernel, for large trees */
-	WORDS_MAX = 16384, /* of its output that is stored, from the start */
+	PIPE = 1 << 20,       /* buffer of the kernel, for large trees */
+	OUTPUT_BYTES = 16384, /* of its output that is stored, from the start */
 	ARGS_MAX = 96,
 	ENV_MAX = 1024,
-	MORE_MAX = 4096,
-	TEMP_MAX = 60,     /* longest path of a folder for sockets */
-	KILLED_MS = 1000,  /* for its killed processes, which may write until they end */
-	BEHIND_MS = 10000, /* for processes that end by themselves */
-	STATUS_MS = 100,   /* for the exit status after its pipe has ended */
+	EXTRA_ARGS_BYTES = 4096,
+	TEMP_MAX = 60,      /* longest path of a folder for sockets */
+	KILLED_MS = 1000,   /* for its killed processes, which may write until they end */
+	ORPHANS_MS = 10000, /* for processes that end by themselves */
+	STATUS_MS = 100,    /* for the exit status after its pipe has ended */
 };
 
 /*
@@ -81,7 +81,7 @@ static const char flags[] =
 
 /* --- The folder ------------------------------------------------------------------- */
 
-static bool is_gone(int dir, const char *name)
+static bool launch_remove_dir(int dir, const char *name)
 {
 	struct stat st;
 
@@ -94,32 +94,33 @@ static bool is_gone(int dir, const char *name)
  * processes may write to the folder, and create it again if it is removed. Each of them
  * has the browser's standard error.
  */
-static bool sweep(int dir, const char *name, const struct stat *words, uint64_t ms)
+static bool launch_remove_profile(
+	int dir, const char *name, const struct stat *words, uint64_t ms)
 {
 	uint64_t deadline = clock_ms() + ms;
 	pid_t pid;
 
 	while (words->st_ino && clock_ms() < deadline &&
-		(pid = peek_find_stderr(words->st_dev, words->st_ino)) > 0)
+		(pid = inspect_find_stderr(words->st_dev, words->st_ino)) > 0)
 		pidwait_end(pid, deadline);
-	return is_gone(dir, name);
+	return launch_remove_dir(dir, name);
 }
 
 /* These processes were not killed. They end when they detect the end of the browser. */
-static void sweep_behind(int dir, const char *name, const void *words)
+static void launch_on_cleanup(int dir, const char *name, const void *words)
 {
-	(void)!sweep(dir, name, words, BEHIND_MS);
+	(void)!launch_remove_profile(dir, name, words, ORPHANS_MS);
 }
 
 /* All zero if the browser's standard error is not stored. */
-static void launch_identify_words(const struct launch *l, struct stat *st)
+static void launch_stat_output(const struct launch *l, struct stat *st)
 {
-	if (l->words < 0 || fstat(l->words, st) < 0)
+	if (l->output_fd < 0 || fstat(l->output_fd, st) < 0)
 		*st = (struct stat){0};
 }
 
 /* Returns the name of the folder, and opens the folder that contains it as *dir. */
-static const char *split_folder(const struct launch *l, int *dir)
+static const char *launch_split_profile(const struct launch *l, int *dir)
 {
 	char above[FILE_PATH_MAX];
 	const char *name = strrchr(l->folder, '/') + 1;
@@ -130,7 +131,7 @@ static const char *split_folder(const struct launch *l, int *dir)
 }
 
 /* PDF files become downloads: the browser's viewer would show none of their content. */
-static int write_preferences(const struct launch *l)
+static int launch_write_preferences(const struct launch *l)
 {
 	static const char text[] =
 		"{\"plugins\":{\"always_open_pdf_externally\":true}}\n";
@@ -150,7 +151,7 @@ static int write_preferences(const struct launch *l)
 }
 
 /* Creates a folder with space for files: a disk may have space for the folder only. */
-static int make_folder(struct launch *l, const char *const *env)
+static int launch_make_profile(struct launch *l, const char *const *env)
 {
 	const char *const dirs[] = {env_value(env, "TMPDIR"), "/tmp", "/var/tmp",
 		"/dev/shm", env_value(env, "HOME")};
@@ -165,36 +166,36 @@ static int make_folder(struct launch *l, const char *const *env)
 			r = -errno;
 			continue;
 		}
-		r = write_preferences(l);
+		r = launch_write_preferences(l);
 		if (!r)
 			return 0;
-		name = split_folder(l, &dir);
+		name = launch_split_profile(l, &dir);
 		if (dir >= 0)
-			is_gone(dir, name);
+			launch_remove_dir(dir, name);
 		fd_close(&dir);
 	}
 	l->folder[0] = '\0';
 	return r;
 }
 
-static int begin_folder(struct launch *l, const char *const *env)
+static int launch_begin_profile(struct launch *l, const char *const *env)
 {
 	const char *name;
 	struct stat words;
-	int dir, r = make_folder(l, env);
+	int dir, r = launch_make_profile(l, env);
 
 	if (r)
 		return r;
-	name = split_folder(l, &dir);
+	name = launch_split_profile(l, &dir);
 	if (dir < 0)
 		return dir;
-	launch_identify_words(l, &words);
-	broom_begin(&l->broom, dir, name, sweep_behind, &words);
+	launch_stat_output(l, &words);
+	cleanup_guard_begin(&l->broom, dir, name, launch_on_cleanup, &words);
 	fd_close(&dir);
 	return 0;
 }
 
-static void end_folder(struct launch *l)
+static void launch_end_profile(struct launch *l)
 {
 	const char *name;
 	struct stat words;
@@ -202,9 +203,10 @@ static void end_folder(struct launch *l)
 
 	if (!l->folder[0])
 		return;
-	name = split_folder(l, &dir);
-	launch_identify_words(l, &words);
-	broom_end(&l->broom, dir >= 0 && sweep(dir, name, &words, KILLED_MS));
+	name = launch_split_profile(l, &dir);
+	launch_stat_output(l, &words);
+	cleanup_guard_end(&l->broom,
+		dir >= 0 && launch_remove_profile(dir, name, &words, KILLED_MS));
 	fd_close(&dir);
 	l->folder[0] = '\0';
 }
@@ -212,7 +214,7 @@ static void end_folder(struct launch *l)
 /* --- The process ------------------------------------------------------------------ */
 
 /* HOME and TMPDIR are the browser's folder, so that all its files are there. */
-static void make_env(
+static void launch_make_env(
 	const char *const *env, const char *home, const char *temp, const char **out)
 {
 	size_t n = 0;
@@ -227,7 +229,7 @@ static void make_env(
 	out[n] = NULL;
 }
 
-static void make_argv(
+static void launch_make_argv(
 	const char *program, const char *profile, char *more, const char *argv[ARGS_MAX])
 {
 	size_t n = 0;
@@ -245,14 +247,14 @@ static void make_argv(
 	argv[n] = NULL;
 }
 
-static int start(struct launch *l, const char *program, const char *const *env,
-	const char *more, const int to[2], const int from[2])
+static int launch_spawn_browser(struct launch *l, const char *program,
+	const char *const *env, const char *more, const int to[2], const int from[2])
 {
 	const char *argv[ARGS_MAX], *own_env[ENV_MAX];
 	char profile[FILE_PATH_MAX + 32], home[FILE_PATH_MAX + 8], temp[TEMP_MAX + 8];
 	/* Sockets are created in a folder in TMPDIR. Their paths must not be long. */
 	bool fits = strlen(l->folder) < TEMP_MAX;
-	char words[sizeof(flags) + MORE_MAX];
+	char words[sizeof(flags) + EXTRA_ARGS_BYTES];
 	struct spawn_report report;
 	struct spawn s = {
 		.path = program,
@@ -260,10 +262,10 @@ static int start(struct launch *l, const char *program, const char *const *env,
 		.env = own_env,
 		.cwd = l->folder,
 		.tty = -1,
-		.fds = {-1, l->words, l->words},
+		.fds = {-1, l->output_fd, l->output_fd},
 		.channel = to[0],
 		.answers = from[1],
-		.dies_with_us = true,
+		.dies_with_parent = true,
 		.orphans_leave = true,
 	};
 	int r;
@@ -272,8 +274,8 @@ static int start(struct launch *l, const char *program, const char *const *env,
 	snprintf(home, sizeof(home), "HOME=%s", l->folder);
 	snprintf(temp, sizeof(temp), "TMPDIR=%.*s", TEMP_MAX, l->folder);
 	snprintf(words, sizeof(words), "%s%s", flags, more ? more : "");
-	make_env(env, home, fits ? temp : NULL, own_env);
-	make_argv(program, profile, words, argv);
+	launch_make_env(env, home, fits ? temp : NULL, own_env);
+	launch_make_argv(program, profile, words, argv);
 	r = spawn(&s, &l->pid, &report);
 	spawn_report_close(&report);
 	return r;
@@ -285,16 +287,16 @@ int launch_begin(
 	int to[2] = {-1, -1}, from[2] = {-1, -1};
 	int r;
 
-	*l = (struct launch){.in = -1, .out = -1, .words = -1};
+	*l = (struct launch){.in = -1, .out = -1, .output_fd = -1};
 	/* If this fails, only the reason of a failed start is lost; the start goes on. */
-	l->words = fd_memory("browser", WORDS_MAX);
-	r = begin_folder(l, env);
+	l->output_fd = fd_create_memory("browser", OUTPUT_BYTES);
+	r = launch_begin_profile(l, env);
 	if (!r)
 		r = fd_pipe(to);
 	if (!r)
 		r = fd_pipe(from);
 	if (!r)
-		r = start(l, program, env, more, to, from);
+		r = launch_spawn_browser(l, program, env, more, to, from);
 	/*
 	 * Only the browser may hold its ends, or the end of the pipe would not be seen.
 	 */
@@ -312,14 +314,14 @@ int launch_begin(
 	return 0;
 }
 
-int launch_status(struct launch *l)
+int launch_wait_status(struct launch *l)
 {
 	uint64_t deadline = clock_ms() + STATUS_MS;
-	int status = l->pid ? burial_peek(l->pid) : -1;
+	int status = l->pid ? wait_child_poll(l->pid) : -1;
 
 	while (l->pid && status < 0 && clock_ms() < deadline) {
 		pidwait_end(l->pid, deadline);
-		status = burial_peek(l->pid);
+		status = wait_child_poll(l->pid);
 	}
 	return status;
 }
@@ -328,19 +330,19 @@ void launch_end(struct launch *l)
 {
 	if (l->pid) {
 		tree_kill_now(l->pid);
-		burial_wait(l->pid);
+		wait_child_reap(l->pid);
 		l->pid = 0;
 	}
 	fd_close(&l->in);
 	fd_close(&l->out);
-	end_folder(l);
-	fd_close(&l->words);
+	launch_end_profile(l);
+	fd_close(&l->output_fd);
 }
 
-void launch_words(const struct launch *l, struct buf *out)
+void launch_read_output(const struct launch *l, struct buf *out)
 {
-	char text[WORDS_MAX];
-	ssize_t n = l->words < 0 ? -1 : pread(l->words, text, sizeof(text), 0);
+	char text[OUTPUT_BYTES];
+	ssize_t n = l->output_fd < 0 ? -1 : pread(l->output_fd, text, sizeof(text), 0);
 	struct str rest = str_make(text, n > 0 ? (size_t)n : 0), last = STR("");
 
 	rest.n = str_find_byte(rest, '\0');

@@ -4,14 +4,14 @@
 
 #include "base/buf.h"
 #include "limits.h"
-#include "proc/broom.h"
+#include "proc/cleanup_guard.h"
 
 struct launch {
-	pid_t pid;   /* 0: there is no process */
-	int in, out; /* pipes from and to it; the caller takes them and sets -1 */
-	int words;   /* memory file with the start of its output */
+	pid_t pid;     /* 0: there is no process */
+	int in, out;   /* pipes from and to it; the caller takes them and sets -1 */
+	int output_fd; /* memory file with the start of its output */
 	char folder[FILE_PATH_MAX]; /* its profile folder; empty: none */
-	struct broom broom;         /* removes that folder */
+	struct cleanup_guard broom; /* removes that folder */
 };
 
 /*
@@ -25,8 +25,8 @@ int launch_begin(struct launch *l, const char *program, const char *const *env,
 /* Ends the browser with all its processes, removes its folder. Legal on a zeroed one. */
 void launch_end(struct launch *l);
 /* Waits for a moment for its end. Returns its waitpid status; -1 if it still runs. */
-int launch_status(struct launch *l);
+int launch_wait_status(struct launch *l);
 /* Appends the last line of the recorded output, for people. It may be empty. */
-void launch_words(const struct launch *l, struct buf *out);
+void launch_read_output(const struct launch *l, struct buf *out);
 
 #endif

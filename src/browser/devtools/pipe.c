@@ -20,7 +20,7 @@ void cdp_pipe_free(struct cdp_pipe *p)
 }
 
 /* Removes the messages that were taken. The buffer of a large message is freed. */
-static void make_room(struct cdp_pipe *p)
+static void cdp_pipe_compact(struct cdp_pipe *p)
 {
 	if (p->at == p->in.n && p->in.cap > 4 * CDP_READ)
 		buf_free(&p->in);
@@ -31,7 +31,7 @@ static void make_room(struct cdp_pipe *p)
 
 int cdp_pipe_put(struct cdp_pipe *p, struct str bytes)
 {
-	make_room(p);
+	cdp_pipe_compact(p);
 	if (p->cut && str_find_byte(buf_view(&p->in), '\0') == p->in.n)
 		bytes = str_skip(bytes, str_find_byte(bytes, '\0'));
 	buf_str(&p->in, bytes);
@@ -39,12 +39,12 @@ int cdp_pipe_put(struct cdp_pipe *p, struct str bytes)
 }
 
 /* The code unit of an escape such as \u0041 at p; -1 for anything else. */
-static int unit(const char *p, size_t n)
+static int cdp_pipe_parse_unit(const char *p, size_t n)
 {
-	return n >= UNIT && p[0] == '\\' && p[1] == 'u' ? json_hex4(p + 2) : -1;
+	return n >= UNIT && p[0] == '\\' && p[1] == 'u' ? json_parse_hex4(p + 2) : -1;
 }
 
-static void repair(char *p, size_t n)
+static void cdp_pipe_fix_surrogates(char *p, size_t n)
 {
 	for (size_t i = 0; i < n;) {
 		const char *escape = memchr(p + i, '\\', n - i);
@@ -53,17 +53,18 @@ static void repair(char *p, size_t n)
 		if (!escape)
 			return;
 		i = (size_t)(escape - p);
-		first = unit(p + i, n - i);
+		first = cdp_pipe_parse_unit(p + i, n - i);
 		if (first < 0) {
 			i += 2;
 			continue;
 		}
-		second = n - i > UNIT ? unit(p + i + UNIT, n - i - UNIT) : -1;
-		if (json_high_surrogate(first) && json_low_surrogate(second)) {
+		second = n - i > UNIT ? cdp_pipe_parse_unit(p + i + UNIT, n - i - UNIT)
+				      : -1;
+		if (json_is_high_surrogate(first) && json_is_low_surrogate(second)) {
 			i += 2 * UNIT;
 			continue;
 		}
-		if (json_high_surrogate(first) || json_low_surrogate(first))
+		if (json_is_high_surrogate(first) || json_is_low_surrogate(first))
 			memcpy(p + i + 2, "fffd", 4);
 		i += UNIT;
 	}
@@ -89,7 +90,7 @@ int cdp_pipe_next(struct cdp_pipe *p, struct str *message)
 		cut = true;
 	} else {
 		*message = str_make(rest.p, n);
-		repair(p->in.p + p->at, n);
+		cdp_pipe_fix_surrogates(p->in.p + p->at, n);
 	}
 	p->at += n + 1;
 	p->seen = 0;

@@ -15,8 +15,8 @@ void axtree_init(struct axtree *t, struct arena *a)
  * Returns the list with space for more elements of size bytes each. The old list stays
  * in the arena.
  */
-static void *grown(struct arena *a, const void *list, size_t n, size_t more, size_t size,
-	size_t *cap)
+static void *axtree_grow_list(struct arena *a, const void *list, size_t n, size_t more,
+	size_t size, size_t *cap)
 {
 	size_t want = n + more > 2 * *cap ? n + more : 2 * *cap;
 	void *p = arena_array(a, want, size);
@@ -30,7 +30,7 @@ static void *grown(struct arena *a, const void *list, size_t n, size_t more, siz
 }
 
 /* The string in the member "value" of an object; empty if it is no string. */
-static int value_text(struct json_val v, struct arena *a, struct str *out)
+static int axtree_read_value(struct json_val v, struct arena *a, struct str *out)
 {
 	struct json_val value = json_get(v, "value");
 
@@ -39,13 +39,13 @@ static int value_text(struct json_val v, struct arena *a, struct str *out)
 }
 
 /* Whether a JSON string is that word of the protocol. The word includes its quotes. */
-static bool is_word(struct json_val v, struct str word)
+static bool axtree_is_word(struct json_val v, struct str word)
 {
 	return str_eq(json_raw(v), word);
 }
 
 /* Removes "browsergym_id_BID " from the start of a text. */
-static void take_bid(struct str *s, struct str *bid)
+static void axtree_cut_bid(struct str *s, struct str *bid)
 {
 	struct str prefix = STR("browsergym_id_"), rest;
 	size_t n = 0;
@@ -65,56 +65,57 @@ static void take_bid(struct str *s, struct str *bid)
 		*s = str_skip(*s, 1);
 }
 
-static int read_own(
-	struct json_val v, struct arena *a, struct axtree_own *own, struct str *bid)
+static int axtree_read_own_text(
+	struct json_val v, struct arena *a, struct axtree_text *own, struct str *bid)
 {
-	int r = value_text(v, a, &own->text);
+	int r = axtree_read_value(v, a, &own->text);
 
 	if (r)
 		return r;
-	take_bid(&own->text, bid);
-	own->gone = !own->text.n;
+	axtree_cut_bid(&own->text, bid);
+	own->is_empty = !own->text.n;
 	return 0;
 }
 
-static int read_roledescription(
+static int axtree_read_role_text(
 	struct axtree_node *node, struct arena *a, struct str *bid)
 {
 	struct json_val v;
 	int it = 0;
 
 	while (json_next(node->properties, &it, NULL, &v))
-		if (is_word(json_get(v, "name"), STR("\"roledescription\"")))
-			return read_own(
+		if (axtree_is_word(json_get(v, "name"), STR("\"roledescription\"")))
+			return axtree_read_own_text(
 				json_get(v, "value"), a, &node->roledescription, bid);
 	return 0;
 }
 
-static int read_member(
+static int axtree_read_member(
 	struct axtree_node *node, struct json_val key, struct json_val v, struct arena *a)
 {
-	if (is_word(key, STR("\"nodeId\"")))
+	if (axtree_is_word(key, STR("\"nodeId\"")))
 		return json_str(v, a, &node->id);
-	if (is_word(key, STR("\"role\"")))
-		return value_text(v, a, &node->role);
-	if (is_word(key, STR("\"name\""))) {
+	if (axtree_is_word(key, STR("\"role\"")))
+		return axtree_read_value(v, a, &node->role);
+	if (axtree_is_word(key, STR("\"name\""))) {
 		node->named = true;
-		return value_text(v, a, &node->name);
+		return axtree_read_value(v, a, &node->name);
 	}
-	if (is_word(key, STR("\"backendDOMNodeId\"")))
+	if (axtree_is_word(key, STR("\"backendDOMNodeId\"")))
 		return json_i64(v, &node->backend);
-	if (is_word(key, STR("\"value\"")))
+	if (axtree_is_word(key, STR("\"value\"")))
 		node->value = json_get(v, "value");
-	else if (is_word(key, STR("\"properties\"")))
+	else if (axtree_is_word(key, STR("\"properties\"")))
 		node->properties = v;
-	else if (is_word(key, STR("\"childIds\"")))
+	else if (axtree_is_word(key, STR("\"childIds\"")))
 		node->children = v;
-	else if (is_word(key, STR("\"description\"")))
-		node->described = v;
+	else if (axtree_is_word(key, STR("\"description\"")))
+		node->raw_description = v;
 	return 0;
 }
 
-static int read_node(struct axtree_node *node, struct json_val raw, struct arena *a)
+static int axtree_read_node(
+	struct axtree_node *node, struct json_val raw, struct arena *a)
 {
 	const struct json_val absent = {.at = -1};
 	struct str bid = {0};
@@ -126,15 +127,16 @@ static int read_node(struct axtree_node *node, struct json_val raw, struct arena
 		.value = absent,
 		.properties = absent,
 		.children = absent,
-		.described = absent,
+		.raw_description = absent,
 	};
 	while (!r && json_next(raw, &it, &key, &v))
-		r = read_member(node, key, v, a);
+		r = axtree_read_member(node, key, v, a);
 	if (!r)
-		r = read_own(node->described, a, &node->description, &bid);
+		r = axtree_read_own_text(
+			node->raw_description, a, &node->description, &bid);
 	/* A bid in the roledescription has priority over one in the description. */
 	if (!r)
-		r = read_roledescription(node, a, &bid);
+		r = axtree_read_role_text(node, a, &bid);
 	node->bid = bid;
 	if (str_eq(node->role, STR("LineBreak"))) {
 		node->named = false;
@@ -143,7 +145,7 @@ static int read_node(struct axtree_node *node, struct json_val raw, struct arena
 	return r;
 }
 
-int axtree_add(struct axtree *t, struct str frame, struct json_val reply)
+int axtree_add_frame(struct axtree *t, struct str frame, struct json_val reply)
 {
 	struct json_val list = json_get(reply, "nodes"), raw;
 	size_t n = json_count(list), first = t->n;
@@ -154,22 +156,23 @@ int axtree_add(struct axtree *t, struct str frame, struct json_val reply)
 	if (n > AXTREE_NODES_MAX - t->n)
 		return ERR_LIMIT;
 	if (t->n + n > t->cap) {
-		void *p = grown(t->a, t->node, t->n, n, sizeof(*t->node), &t->cap);
+		void *p = axtree_grow_list(
+			t->a, t->node, t->n, n, sizeof(*t->node), &t->cap);
 
 		if (!p)
 			return -ENOMEM;
 		t->node = p;
 	}
 	if (t->frames_n == t->frames_cap) {
-		void *p = grown(t->a, t->frame, t->frames_n, 1, sizeof(*t->frame),
-			&t->frames_cap);
+		void *p = axtree_grow_list(t->a, t->frame, t->frames_n, 1,
+			sizeof(*t->frame), &t->frames_cap);
 
 		if (!p)
 			return -ENOMEM;
 		t->frame = p;
 	}
 	while (!r && json_next(list, &it, NULL, &raw))
-		r = read_node(&t->node[t->n++], raw, t->a);
+		r = axtree_read_node(&t->node[t->n++], raw, t->a);
 	if (!r)
 		t->frame[t->frames_n++] = (struct axtree_frame){frame, first};
 	return r;
@@ -185,16 +188,16 @@ bool axtree_next_owner(const struct axtree *t, size_t *at)
 	return false;
 }
 
-void axtree_join(struct axtree *t, size_t owner, struct str frame)
+void axtree_attach_frame(struct axtree *t, size_t owner, struct str frame)
 {
 	for (size_t i = 0; i < t->frames_n; i++)
 		if (str_eq(t->frame[i].id, frame))
-			t->node[owner].inner = t->frame[i].root;
+			t->node[owner].frame_root = t->frame[i].root;
 }
 
 /* --- Writing ---------------------------------------------------------------------- */
 
-static void write_raw_member(struct jw *w, struct json_val key, struct json_val v)
+static void axtree_write_member(struct jw *w, struct json_val key, struct json_val v)
 {
 	struct str name = json_raw(key);
 
@@ -204,44 +207,45 @@ static void write_raw_member(struct jw *w, struct json_val key, struct json_val 
 }
 
 /* Writes an object unchanged, except for the string in its "value". */
-static void write_with_value(struct jw *w, struct json_val object, struct str value)
+static void axtree_write_with_value(
+	struct jw *w, struct json_val object, struct str value)
 {
 	struct json_val key, v;
 	int it = 0;
 
 	jw_object(w);
 	while (json_next(object, &it, &key, &v)) {
-		if (is_word(key, STR("\"value\""))) {
+		if (axtree_is_word(key, STR("\"value\""))) {
 			jw_key(w, "value");
 			jw_str(w, value);
 		} else {
-			write_raw_member(w, key, v);
+			axtree_write_member(w, key, v);
 		}
 	}
 	jw_end(w);
 }
 
-static void write_property(
-	struct jw *w, const struct axtree_own *own, struct json_val property)
+static void axtree_write_role_text(
+	struct jw *w, const struct axtree_text *own, struct json_val property)
 {
 	struct json_val key, v;
 	int it = 0;
 
-	if (own->gone)
+	if (own->is_empty)
 		return;
 	jw_object(w);
 	while (json_next(property, &it, &key, &v)) {
-		if (is_word(key, STR("\"value\""))) {
+		if (axtree_is_word(key, STR("\"value\""))) {
 			jw_key(w, "value");
-			write_with_value(w, v, own->text);
+			axtree_write_with_value(w, v, own->text);
 		} else {
-			write_raw_member(w, key, v);
+			axtree_write_member(w, key, v);
 		}
 	}
 	jw_end(w);
 }
 
-static void write_properties(struct jw *w, const struct axtree_node *node)
+static void axtree_write_properties(struct jw *w, const struct axtree_node *node)
 {
 	struct json_val v;
 	bool found = false; /* mark.js sets the first of that name */
@@ -249,9 +253,10 @@ static void write_properties(struct jw *w, const struct axtree_node *node)
 
 	jw_array(w);
 	while (json_next(node->properties, &it, NULL, &v)) {
-		if (!found && is_word(json_get(v, "name"), STR("\"roledescription\""))) {
+		if (!found &&
+			axtree_is_word(json_get(v, "name"), STR("\"roledescription\""))) {
 			found = true;
-			write_property(w, &node->roledescription, v);
+			axtree_write_role_text(w, &node->roledescription, v);
 		} else {
 			jw_raw(w, json_raw(v));
 		}
@@ -259,7 +264,7 @@ static void write_properties(struct jw *w, const struct axtree_node *node)
 	jw_end(w);
 }
 
-static void write_children(
+static void axtree_write_children(
 	struct jw *w, const struct axtree *t, const struct axtree_node *node)
 {
 	struct json_val v;
@@ -268,12 +273,12 @@ static void write_children(
 	jw_array(w);
 	while (json_next(node->children, &it, NULL, &v))
 		jw_raw(w, json_raw(v));
-	if (node->inner)
-		jw_str(w, t->node[node->inner].id);
+	if (node->frame_root)
+		jw_str(w, t->node[node->frame_root].id);
 	jw_end(w);
 }
 
-static void write_node(
+static void axtree_write_node(
 	struct jw *w, const struct axtree *t, const struct axtree_node *node)
 {
 	struct json_val key, v;
@@ -281,17 +286,17 @@ static void write_node(
 
 	jw_object(w);
 	while (json_next(node->raw, &it, &key, &v)) {
-		if (is_word(key, STR("\"properties\""))) {
+		if (axtree_is_word(key, STR("\"properties\""))) {
 			jw_key(w, "properties");
-			write_properties(w, node);
-		} else if (is_word(key, STR("\"childIds\""))) {
+			axtree_write_properties(w, node);
+		} else if (axtree_is_word(key, STR("\"childIds\""))) {
 			jw_key(w, "childIds");
-			write_children(w, t, node);
-		} else if (!is_word(key, STR("\"description\""))) {
-			write_raw_member(w, key, v);
-		} else if (!node->description.gone) {
+			axtree_write_children(w, t, node);
+		} else if (!axtree_is_word(key, STR("\"description\""))) {
+			axtree_write_member(w, key, v);
+		} else if (!node->description.is_empty) {
 			jw_key(w, "description");
-			write_with_value(w, v, node->description.text);
+			axtree_write_with_value(w, v, node->description.text);
 		}
 	}
 	if (node->bid.n) {
@@ -307,7 +312,7 @@ int axtree_write(const struct axtree *t, struct jw *w)
 	jw_key(w, "nodes");
 	jw_array(w);
 	for (size_t i = 0; i < t->n; i++)
-		write_node(w, t, &t->node[i]);
+		axtree_write_node(w, t, &t->node[i]);
 	jw_end(w);
 	jw_end(w);
 	return w->out->err;

@@ -11,8 +11,8 @@
 #include "browser/observe/props.h"
 
 /* A text to which mark.js may have prepended a bid. */
-struct axtree_own {
-	bool gone;       /* the page set no text of its own */
+struct axtree_text {
+	bool is_empty;   /* the page set no text of its own */
 	struct str text; /* the page's own text */
 };
 
@@ -23,10 +23,10 @@ struct axtree_node {
 	struct str name;
 	bool named;     /* false: the node has no line */
 	struct str bid; /* empty: the node has no bid */
-	struct json_val value, properties, children, described;
-	struct axtree_own roledescription, description;
-	int64_t backend; /* backendDOMNodeId; 0: none */
-	size_t inner;    /* root of the frame in this node; 0: none */
+	struct json_val value, properties, children, raw_description;
+	struct axtree_text roledescription, description;
+	int64_t backend;   /* backendDOMNodeId; 0: none */
+	size_t frame_root; /* root of the frame in this node; 0: none */
 };
 
 struct axtree_frame {
@@ -53,7 +53,7 @@ void axtree_init(struct axtree *t, struct arena *a);
  * Adds a frame's tree. The tree of the main frame must be the first. Returns 0,
  * ERR_TYPE, ERR_LIMIT or -ENOMEM.
  */
-int axtree_add(struct axtree *t, struct str frame, struct json_val reply) MUST_USE;
+int axtree_add_frame(struct axtree *t, struct str frame, struct json_val reply) MUST_USE;
 
 /*
  * Iterates over the nodes that represent a frame, starting with *at = 0. Returns true
@@ -61,7 +61,7 @@ int axtree_add(struct axtree *t, struct str frame, struct json_val reply) MUST_U
  */
 bool axtree_next_owner(const struct axtree *t, size_t *at);
 /* Attaches the tree of a frame to its owner. A frame that was not added is ignored. */
-void axtree_join(struct axtree *t, size_t owner, struct str frame);
+void axtree_attach_frame(struct axtree *t, size_t owner, struct str frame);
 
 /*
  * Appends the tree as text: one line per node, without a newline after the last line.

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 /* The state of the walk in a node that it has entered. */
-struct step {
+struct print_state {
 	bool entered;   /* a second parent does not print the node again */
 	bool inner_due; /* the frame in the node is still due, as its last child */
 	bool filtered;
@@ -25,14 +25,14 @@ struct printer {
 	const struct props *props;
 	const struct axtree_view *view;
 	struct names ids;
-	struct step *step;
+	struct print_state *step;
 	struct arena memory; /* for ids and step */
 	struct arena words;  /* decoded strings of one line */
 	struct buf *out;
 	size_t start; /* where the text starts in out */
 };
 
-static bool is_any(struct str s, const char *const *words)
+static bool axtree_print_is_any(struct str s, const char *const *words)
 {
 	for (; *words; words++)
 		if (str_eq(s, str_c(*words)))
@@ -41,7 +41,7 @@ static bool is_any(struct str s, const char *const *words)
 }
 
 /* Whether v is true in Python. */
-static bool is_true(struct json_val v)
+static bool axtree_print_is_true(struct json_val v)
 {
 	double d;
 	bool b;
@@ -62,14 +62,14 @@ static bool is_true(struct json_val v)
 }
 
 /* Prints the value of a property. A data: URL is cut. */
-static int put_value(struct printer *p, struct str name, struct json_val v)
+static int axtree_print_put_value(struct printer *p, struct str name, struct json_val v)
 {
 	struct str url;
 	int r;
 
 	if (!str_eq(name, STR("url")) || !p->view->data_url ||
 		json_type(v) != JSON_STRING)
-		return pyrepr_value(p->out, v, &p->words);
+		return pyrepr_put_value(p->out, v, &p->words);
 	r = json_str(v, &p->words, &url);
 	if (r)
 		return r;
@@ -77,8 +77,8 @@ static int put_value(struct printer *p, struct str name, struct json_val v)
 		struct str shown = str_make(url.p, p->view->data_url);
 		size_t at = p->out->n;
 
-		shown.n -= utf8_tail(shown);
-		pyrepr_text(p->out, shown);
+		shown.n -= utf8_unfinished_length(shown);
+		pyrepr_put_str(p->out, shown);
 		if (!p->out->err) {
 			char quote = p->out->p[at];
 
@@ -88,11 +88,11 @@ static int put_value(struct printer *p, struct str name, struct json_val v)
 		}
 		return 0;
 	}
-	pyrepr_text(p->out, url);
+	pyrepr_put_str(p->out, url);
 	return 0;
 }
 
-static int put_property(
+static int axtree_print_put_property(
 	struct printer *p, const struct axtree_node *node, struct json_val property)
 {
 	static const char *const unshown[] = {"editable", "readonly", "level", "settable",
@@ -102,29 +102,30 @@ static int put_property(
 	struct str name;
 	int r = json_str(json_get(property, "name"), &p->words, &name);
 
-	if (r || json_type(v) == JSON_ABSENT || is_any(name, unshown))
+	if (r || json_type(v) == JSON_ABSENT || axtree_print_is_any(name, unshown))
 		return r;
-	if (is_any(name, words)) {
-		if (is_true(v)) {
+	if (axtree_print_is_any(name, words)) {
+		if (axtree_print_is_true(v)) {
 			buf_puts(p->out, ", ");
 			buf_str(p->out, name);
 		}
 		return 0;
 	}
 	if (str_eq(name, STR("roledescription"))) {
-		if (node->roledescription.gone)
+		if (node->roledescription.is_empty)
 			return 0;
 		buf_puts(p->out, ", roledescription=");
-		pyrepr_text(p->out, node->roledescription.text);
+		pyrepr_put_str(p->out, node->roledescription.text);
 		return 0;
 	}
 	buf_puts(p->out, ", ");
 	buf_str(p->out, name);
 	buf_putc(p->out, '=');
-	return put_value(p, name, v);
+	return axtree_print_put_value(p, name, v);
 }
 
-static int put_line(struct printer *p, const struct axtree_node *node, size_t depth)
+static int axtree_print_put_line(
+	struct printer *p, const struct axtree_node *node, size_t depth)
 {
 	const struct props_row *row = props_find(p->props, node->bid);
 	struct json_val v;
@@ -139,23 +140,24 @@ static int put_line(struct printer *p, const struct axtree_node *node, size_t de
 	buf_str(p->out, node->role);
 	if (node->name.n || !str_eq(node->role, STR("generic"))) {
 		buf_putc(p->out, ' ');
-		pyrepr_text(p->out, pyrepr_strip(node->name));
+		pyrepr_put_str(p->out, pyrepr_strip(node->name));
 	}
 	if (json_type(node->value) != JSON_ABSENT &&
 		json_type(node->value) != JSON_NULL) {
 		buf_puts(p->out, " value=");
-		r = pyrepr_value(p->out, node->value, &p->words);
+		r = pyrepr_put_value(p->out, node->value, &p->words);
 	}
 	if (row && row->clickable && !str_eq(node->role, STR("StaticText")))
 		buf_puts(p->out, ", clickable");
 	while (!r && json_next(node->properties, &it, NULL, &v))
-		r = put_property(p, node, v);
+		r = axtree_print_put_property(p, node, v);
 	arena_rewind(&p->words);
 	return r ? r : p->out->err;
 }
 
 /* Whether the node is hidden because of its own position on the page. */
-static bool is_filtered(const struct printer *p, const struct axtree_node *node)
+static bool axtree_print_is_filtered(
+	const struct printer *p, const struct axtree_node *node)
 {
 	const struct props_row *row = props_find(p->props, node->bid);
 
@@ -164,7 +166,7 @@ static bool is_filtered(const struct printer *p, const struct axtree_node *node)
 }
 
 /* Whether the node is printed; parent is NULL for the root. */
-static bool is_shown(const struct printer *p, const struct axtree_node *node,
+static bool axtree_print_is_shown(const struct printer *p, const struct axtree_node *node,
 	const struct axtree_node *parent, bool filtered)
 {
 	struct str role = node->role;
@@ -181,30 +183,30 @@ static bool is_shown(const struct printer *p, const struct axtree_node *node,
 		str_find(parent->name, node->name) == parent->name.n;
 }
 
-static int enter(struct printer *p, size_t at, size_t parent, size_t depth)
+static int axtree_print_enter(struct printer *p, size_t at, size_t parent, size_t depth)
 {
 	const struct axtree_node *node = &p->t->node[at];
-	bool filtered = node->named && is_filtered(p, node);
-	bool shown =
-		is_shown(p, node, parent == at ? NULL : &p->t->node[parent], filtered);
+	bool filtered = node->named && axtree_print_is_filtered(p, node);
+	bool shown = axtree_print_is_shown(
+		p, node, parent == at ? NULL : &p->t->node[parent], filtered);
 
-	p->step[at] = (struct step){
+	p->step[at] = (struct print_state){
 		.entered = true,
-		.inner_due = node->inner > 0,
+		.inner_due = node->frame_root > 0,
 		.filtered = filtered,
 		.parent = parent,
 		.depth = depth + shown,
 	};
-	return shown ? put_line(p, node, depth) : 0;
+	return shown ? axtree_print_put_line(p, node, depth) : 0;
 }
 
 /*
  * Finds the next child of a node that has not been entered. Returns 1; 0: there is none;
  * or an error.
  */
-static int next_child(struct printer *p, size_t at, size_t *child)
+static int axtree_print_next_child(struct printer *p, size_t at, size_t *child)
 {
-	struct step *step = &p->step[at];
+	struct print_state *step = &p->step[at];
 	const struct axtree_node *node = &p->t->node[at];
 	struct json_val v;
 	struct str id;
@@ -217,7 +219,7 @@ static int next_child(struct printer *p, size_t at, size_t *child)
 		if (!names_find(&p->ids, id, child) && !p->step[*child].entered)
 			return 1;
 	}
-	*child = node->inner;
+	*child = node->frame_root;
 	if (!step->inner_due || p->step[*child].entered)
 		return 0;
 	step->inner_due = false;
@@ -228,15 +230,15 @@ static int next_child(struct printer *p, size_t at, size_t *child)
  * Visits the tree in depth-first order. The parent of the root is the root itself.
  * Recursion would be as deep as the page.
  */
-static int walk(struct printer *p)
+static int axtree_print_walk(struct printer *p)
 {
 	size_t at = 0, child = 0;
-	int r = enter(p, 0, 0, 0);
+	int r = axtree_print_enter(p, 0, 0, 0);
 
 	while (!r) {
-		r = next_child(p, at, &child);
+		r = axtree_print_next_child(p, at, &child);
 		if (r > 0) {
-			r = enter(p, child, at, p->step[at].depth);
+			r = axtree_print_enter(p, child, at, p->step[at].depth);
 			at = child;
 		} else if (!r) {
 			if (p->step[at].parent == at)
@@ -247,7 +249,7 @@ static int walk(struct printer *p)
 	return r;
 }
 
-static int index_ids(struct printer *p)
+static int axtree_print_index_ids(struct printer *p)
 {
 	int r = names_init(&p->ids, p->t->n, &p->memory);
 
@@ -277,11 +279,12 @@ int axtree_print(const struct axtree *t, const struct props *props,
 		return ERR_TYPE;
 	/* A table of names has fewer than four rows per name. */
 	arena_init(&p.memory,
-		AXTREE_NODES_MAX * (sizeof(struct step) + 4 * sizeof(struct name)));
+		AXTREE_NODES_MAX *
+			(sizeof(struct print_state) + 4 * sizeof(struct name)));
 	arena_init(&p.words, AXTREE_WORDS_MAX);
-	r = index_ids(&p);
+	r = axtree_print_index_ids(&p);
 	if (!r)
-		r = walk(&p);
+		r = axtree_print_walk(&p);
 	arena_reset(&p.memory);
 	arena_reset(&p.words);
 	return r;

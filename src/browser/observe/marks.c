@@ -13,7 +13,7 @@ enum {
 	LETTER_DROP = 2, /* of letters with a descender */
 	LETTER_HEIGHT = LETTER_ROWS + LETTER_DROP,
 	PADDING = 3,
-	FAR = 1 << 20, /* beyond any picture, and far from overflow */
+	PIXEL_MAX = 1 << 20, /* beyond any picture, and far from overflow */
 };
 
 /* Rows of five bits. The leftmost pixel is the highest bit. */
@@ -90,7 +90,7 @@ struct area {
 	int left, top, right, bottom;
 };
 
-static void fill(struct png *p, struct area a, enum colour colour)
+static void marks_fill_area(struct png *p, struct area a, enum colour colour)
 {
 	int width = (int)p->width, height = (int)p->height;
 
@@ -111,40 +111,40 @@ static void fill(struct png *p, struct area a, enum colour colour)
  * The start of the last dash at or before 0 of a line that starts at from; from if that
  * is not negative.
  */
-static int first_dash(int from)
+static int marks_find_first_dash(int from)
 {
 	int period = DASH + GAP;
 
 	return from >= 0 ? from : from + -from / period * period;
 }
 
-static int smaller(int a, int b)
+static int marks_min_int(int a, int b)
 {
 	return a < b ? a : b;
 }
 
-static void dash_across(struct png *p, int from, int to, int y)
+static void marks_draw_dashes_x(struct png *p, int from, int to, int y)
 {
-	to = smaller(to, (int)p->width);
-	for (int x = first_dash(from); x < to; x += DASH + GAP)
-		fill(p,
-			(struct area){
-				x, y - LINE / 2, smaller(x + DASH, to), y + LINE / 2},
+	to = marks_min_int(to, (int)p->width);
+	for (int x = marks_find_first_dash(from); x < to; x += DASH + GAP)
+		marks_fill_area(p,
+			(struct area){x, y - LINE / 2, marks_min_int(x + DASH, to),
+				y + LINE / 2},
 			BLACK);
 }
 
-static void dash_down(struct png *p, int from, int to, int x)
+static void marks_draw_dashes_y(struct png *p, int from, int to, int x)
 {
-	to = smaller(to, (int)p->height);
-	for (int y = first_dash(from); y < to; y += DASH + GAP)
-		fill(p,
-			(struct area){
-				x - LINE / 2, y, x + LINE / 2, smaller(y + DASH, to)},
+	to = marks_min_int(to, (int)p->height);
+	for (int y = marks_find_first_dash(from); y < to; y += DASH + GAP)
+		marks_fill_area(p,
+			(struct area){x - LINE / 2, y, x + LINE / 2,
+				marks_min_int(y + DASH, to)},
 			BLACK);
 }
 
 /* Two rows of a letter are drawn twice: a taller letter is easier to read. */
-static void draw_letter(struct png *p, int left, int top, char c)
+static void marks_draw_letter(struct png *p, int left, int top, char c)
 {
 	static const uint8_t rows[LETTER_ROWS] = {0, 1, 1, 2, 3, 4, 5, 5, 6};
 	unsigned char at = (unsigned char)c;
@@ -156,44 +156,46 @@ static void draw_letter(struct png *p, int left, int top, char c)
 	for (int y = 0; y < LETTER_ROWS; y++)
 		for (int x = left; x < left + GLYPH_WIDTH; x++)
 			if (glyph[rows[y]] >> (left + GLYPH_WIDTH - 1 - x) & 1)
-				fill(p, (struct area){x, top + y, x + 1, top + y + 1},
+				marks_fill_area(p,
+					(struct area){x, top + y, x + 1, top + y + 1},
 					WHITE);
 }
 
-static void draw_label(struct png *p, int left, int middle, struct str text)
+static void marks_draw_label(struct png *p, int left, int middle, struct str text)
 {
 	int n = text.n < p->width ? (int)text.n : (int)p->width;
 	int width = n * LETTER_WIDTH - 1 + 2 * PADDING;
 	int height = LETTER_HEIGHT + 2 * PADDING;
 	int top = middle - height / 2;
 
-	fill(p, (struct area){left, top, left + width, top + height}, WHITE);
-	fill(p, (struct area){left + 1, top + 1, left + width - 1, top + height - 1},
+	marks_fill_area(p, (struct area){left, top, left + width, top + height}, WHITE);
+	marks_fill_area(p,
+		(struct area){left + 1, top + 1, left + width - 1, top + height - 1},
 		BLACK);
 	for (int i = 0; i < n; i++)
-		draw_letter(
+		marks_draw_letter(
 			p, left + PADDING + i * LETTER_WIDTH, top + PADDING, text.p[i]);
 }
 
 /* The nearest pixel. Positions far outside any picture become FAR or -FAR. */
-static int pixel(double v)
+static int marks_round_pixel(double v)
 {
-	if (v < -FAR)
-		return -FAR;
-	return v > FAR ? FAR : (int)(v < 0 ? v - 0.5 : v + 0.5);
+	if (v < -PIXEL_MAX)
+		return -PIXEL_MAX;
+	return v > PIXEL_MAX ? PIXEL_MAX : (int)(v < 0 ? v - 0.5 : v + 0.5);
 }
 
-static void draw_mark(struct png *p, const struct props_row *row)
+static void marks_draw_mark(struct png *p, const struct props_row *row)
 {
 	const double *b = row->bbox;
-	int left = pixel(b[0]), right = pixel(b[0] + b[2]);
-	int top = pixel(b[1]), bottom = pixel(b[1] + b[3]);
+	int left = marks_round_pixel(b[0]), right = marks_round_pixel(b[0] + b[2]);
+	int top = marks_round_pixel(b[1]), bottom = marks_round_pixel(b[1] + b[3]);
 
-	dash_across(p, left, right, top);
-	dash_across(p, left, right, bottom);
-	dash_down(p, top, bottom, left);
-	dash_down(p, top, bottom, right);
-	draw_label(p, left, top + 4, row->bid);
+	marks_draw_dashes_x(p, left, right, top);
+	marks_draw_dashes_x(p, left, right, bottom);
+	marks_draw_dashes_y(p, top, bottom, left);
+	marks_draw_dashes_y(p, top, bottom, right);
+	marks_draw_label(p, left, top + 4, row->bid);
 }
 
 void marks_draw(struct png *picture, const struct props *p)
@@ -204,11 +206,11 @@ void marks_draw(struct png *picture, const struct props *p)
 		if (row->set_of_marks == PROPS_MARKED && row->bbox &&
 			row->bbox[2] * row->bbox[3] >= AREA_MIN &&
 			props_find(p, row->bid) == row)
-			draw_mark(picture, row);
+			marks_draw_mark(picture, row);
 	}
 }
 
-int marks_put(struct str picture, const struct props *p, struct buf *out)
+int marks_put_png(struct str picture, const struct props *p, struct buf *out)
 {
 	struct png png;
 	int r = png_decode(&png, picture);

@@ -10,6 +10,6 @@
 
 void marks_draw(struct png *picture, const struct props *p);
 /* Appends the PNG picture with marks. Returns the errors of png_decode and png_encode. */
-int marks_put(struct str picture, const struct props *p, struct buf *out) MUST_USE;
+int marks_put_png(struct str picture, const struct props *p, struct buf *out) MUST_USE;
 
 #endif

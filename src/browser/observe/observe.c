@@ -18,14 +18,15 @@ enum {
 	SETTLE_MS = 2000,  /* after that pause; shrinks with each attempt */
 	PICTURE_MS = 4000, /* after all else; a page that always navigates has none */
 	PARAMS_MAX = 4096,
-	AT_ONCE = CDP_PENDING_MAX / 4, /* frames whose trees are requested together */
+	TREES_PENDING_MAX =
+		CDP_PENDING_MAX / 4, /* frames whose trees are requested together */
 	MARK_MS = 4000,   /* for mark.js; what the page makes of it may never end */
 	UNMARK_MS = 2000, /* to remove the marks when all other time is over */
 	TREE_MS = 15000,  /* for the trees; a page of 60,000 elements takes half of it */
 };
 
 /* A frame of the page, and the element that contains it. */
-struct view {
+struct observe_frame {
 	struct str id;
 	size_t parent; /* itself for the first, the main frame */
 	struct str bid;
@@ -34,23 +35,23 @@ struct view {
 	uint64_t asked; /* the ID of the request for its tree */
 };
 
-struct look {
+struct observe_attempt {
 	struct tab *t;
-	const struct observe_want *want;
-	struct sight *o;
+	const struct observe_options *want;
+	struct page_observation *o;
 	struct arena *a;
 	uint64_t deadline;
-	bool last;  /* the last attempt, which accepts a partial result */
-	bool apart; /* mark.js runs in an isolated world, out of the page's reach */
-	bool busy;  /* the page still computes a tree whose request has timed out */
-	bool blind; /* the DOM snapshot is too large */
-	struct view *view;
+	bool last_attempt; /* the last attempt, which accepts a partial result */
+	bool isolated;    /* mark.js runs in an isolated world, out of the page's reach */
+	bool tree_busy;   /* the page still computes a tree whose request has timed out */
+	bool no_snapshot; /* the DOM snapshot is too large */
+	struct observe_frame *view;
 	size_t views_n;
 };
 
-void sight_init(struct sight *o)
+void page_observation_init(struct page_observation *o)
 {
-	*o = (struct sight){
+	*o = (struct page_observation){
 		.picture = BUF_INIT(OBSERVE_PICTURE_MAX),
 		.marks = BUF_INIT(OBSERVE_PICTURE_MAX),
 		.text = BUF_INIT(OBSERVE_TEXT_MAX),
@@ -60,7 +61,7 @@ void sight_init(struct sight *o)
 	arena_init(&o->memory, CDP_MEMORY_MAX);
 }
 
-void sight_free(struct sight *o)
+void page_observation_free(struct page_observation *o)
 {
 	arena_reset(&o->memory);
 	buf_free(&o->picture);
@@ -68,20 +69,21 @@ void sight_free(struct sight *o)
 	buf_free(&o->text);
 	buf_free(&o->axtree);
 	buf_free(&o->props);
-	sight_init(o);
+	page_observation_init(o);
 }
 
 /* The last attempt tolerates a refusal. A part of the observation is missing then. */
-static int bear(const struct look *l, int r)
+static int observe_filter_error(const struct observe_attempt *l, int r)
 {
-	return l->last && r == ERR_REFUSED ? 0 : r;
+	return l->last_attempt && r == ERR_REFUSED ? 0 : r;
 }
 
 /* --- Frames ----------------------------------------------------------------------- */
 
-static int add_view(struct look *l, struct json_val frame, size_t parent)
+static int observe_add_frame(
+	struct observe_attempt *l, struct json_val frame, size_t parent)
 {
-	struct view *v = &l->view[l->views_n];
+	struct observe_frame *v = &l->view[l->views_n];
 	int r = json_str(json_get(frame, "id"), l->a, &v->id);
 
 	if (r)
@@ -92,7 +94,7 @@ static int add_view(struct look *l, struct json_val frame, size_t parent)
 }
 
 /* Lists the frames in the contract's order of their trees: the last child first. */
-static int read_frames(struct look *l, struct json_val tree)
+static int observe_read_frames(struct observe_attempt *l, struct json_val tree)
 {
 	struct open {
 		struct json_val tree;
@@ -109,7 +111,7 @@ static int read_frames(struct look *l, struct json_val tree)
 	while (todo_n && l->views_n < BROWSER_FRAMES_MAX) {
 		struct open at = todo[--todo_n];
 
-		r = add_view(l, json_get(at.tree, "frame"), at.parent);
+		r = observe_add_frame(l, json_get(at.tree, "frame"), at.parent);
 		if (r)
 			return r;
 		at.parent = l->views_n - 1;
@@ -122,7 +124,7 @@ static int read_frames(struct look *l, struct json_val tree)
 	return 0;
 }
 
-static int find_frames(struct look *l)
+static int observe_list_frames(struct observe_attempt *l)
 {
 	struct json_val result;
 	int r = tab_call(l->t, "Page.getFrameTree", STR(""), l->deadline, l->a, &result);
@@ -132,14 +134,15 @@ static int find_frames(struct look *l)
 		l->view = arena_array(l->a, 1, sizeof(*l->view));
 		if (!l->view)
 			return -ENOMEM;
-		l->view[l->views_n++] = (struct view){.id = str_c(tab_main(l->t)->id)};
+		l->view[l->views_n++] =
+			(struct observe_frame){.id = str_c(tab_main_frame(l->t)->id)};
 		return 0;
 	}
-	return r ? r : read_frames(l, json_get(result, "frameTree"));
+	return r ? r : observe_read_frames(l, json_get(result, "frameTree"));
 }
 
 /* Writes the parameters of a request about a frame. */
-static void put_frame_id(struct buf *out, const struct view *v)
+static void observe_put_frame_id(struct buf *out, const struct observe_frame *v)
 {
 	struct jw w;
 
@@ -151,7 +154,7 @@ static void put_frame_id(struct buf *out, const struct view *v)
 }
 
 /* Whether sandboxed content may run scripts. If not, mark.js cannot run there either. */
-static bool runs_scripts(struct str sandbox)
+static bool observe_allows_scripts(struct str sandbox)
 {
 	while (sandbox.n) {
 		struct str word = str_cut(&sandbox, ' ');
@@ -163,7 +166,8 @@ static bool runs_scripts(struct str sandbox)
 }
 
 /* Reads the attributes of a frame's element: its bid, if the frame can be marked. */
-static int read_owner(struct look *l, struct view *v, struct json_val node)
+static int observe_read_owner(
+	struct observe_attempt *l, struct observe_frame *v, struct json_val node)
 {
 	struct json_val list = json_get(node, "attributes"), name, value;
 	struct str id, key, text, bid = {0};
@@ -181,20 +185,20 @@ static int read_owner(struct look *l, struct view *v, struct json_val node)
 		if (!r && str_eq(key, STR("bid")) && names_is_bid(text))
 			bid = text;
 		else if (!r && str_eq(key, STR("sandbox")))
-			scripts = runs_scripts(text);
+			scripts = observe_allows_scripts(text);
 	}
 	if (!r && scripts)
 		v->bid = bid;
 	return r;
 }
 
-static int find_owner(struct look *l, struct view *v)
+static int observe_find_owner(struct observe_attempt *l, struct observe_frame *v)
 {
 	struct buf params = BUF_INIT(PARAMS_MAX);
 	struct json_val result;
 	int r;
 
-	put_frame_id(&params, v);
+	observe_put_frame_id(&params, v);
 	r = tab_call_take(l->t, "DOM.getFrameOwner", &params, l->deadline, l->a, &result);
 	if (!r)
 		r = json_i64(json_get(result, "backendNodeId"), &v->owner);
@@ -203,36 +207,36 @@ static int find_owner(struct look *l, struct view *v)
 	/* They are read again: marking the frame's parent has changed them. */
 	buf_fmt(&params, "{\"backendNodeId\":%lld}", (long long)v->owner);
 	r = tab_call_take(l->t, "DOM.describeNode", &params, l->deadline, l->a, &result);
-	return r ? r : read_owner(l, v, json_get(result, "node"));
+	return r ? r : observe_read_owner(l, v, json_get(result, "node"));
 }
 
 /* --- Marks ------------------------------------------------------------------------ */
 
-static int call_mark(
-	struct look *l, struct frame *f, struct str args, struct json_val *value)
+static int observe_call_script(struct observe_attempt *l, struct page_frame *f,
+	struct str args, struct json_val *value)
 {
 	int r = tab_eval(l->t, f, embed_text(&observe_mark).p, args,
-		clock_within(MARK_MS, l->deadline), l->a, value);
+		clock_min_deadline(MARK_MS, l->deadline), l->a, value);
 
 	/* If the whole observation has timed out, the page is not to blame. */
-	if (r != -ETIMEDOUT || l->apart || clock_ms() >= l->deadline)
+	if (r != -ETIMEDOUT || l->isolated || clock_ms() >= l->deadline)
 		return r;
 	tab_end_script(l->t);
-	l->apart = true;
+	l->isolated = true;
 	return ERR_REFUSED;
 }
 
 /* Runs a step of mark.js in a frame. */
-static int tell(struct look *l, const struct view *v, const char *step, struct str bid,
-	struct json_val *value)
+static int observe_run_mark_step(struct observe_attempt *l, const struct observe_frame *v,
+	const char *step, struct str bid, struct json_val *value)
 {
-	struct frame *f = tab_frame(l->t, v->id), world;
+	struct page_frame *f = tab_find_frame(l->t, v->id), world;
 	struct buf args = BUF_INIT(OBSERVE_TEXT_MAX);
 	struct jw w;
 	int r = f ? 0 : ERR_REFUSED;
 
-	if (!r && l->apart) {
-		r = tab_world(l->t, v->id, l->deadline, l->a, &world);
+	if (!r && l->isolated) {
+		r = tab_create_world(l->t, v->id, l->deadline, l->a, &world);
 		f = &world;
 	}
 	if (r)
@@ -248,42 +252,44 @@ static int tell(struct look *l, const struct view *v, const char *step, struct s
 	jw_str(&w, bid);
 	jw_end(&w);
 	jw_end(&w);
-	r = args.err ? args.err : call_mark(l, f, buf_view(&args), value);
+	r = args.err ? args.err : observe_call_script(l, f, buf_view(&args), value);
 	buf_free(&args);
 	return r;
 }
 
-static int mark_one(struct look *l, size_t i)
+static int observe_mark_frame(struct observe_attempt *l, size_t i)
 {
-	struct view *v = &l->view[i];
+	struct observe_frame *v = &l->view[i];
 	struct json_val nothing;
 	int r = 0;
 
 	if (i) {
-		r = find_owner(l, v);
+		r = observe_find_owner(l, v);
 		if (r || !v->bid.n || !l->view[v->parent].marked)
 			return r;
 	}
-	r = tell(l, v, "mark", v->bid, &nothing);
+	r = observe_run_mark_step(l, v, "mark", v->bid, &nothing);
 	v->marked = !r;
 	return r;
 }
 
 /* The browser reports visibility frame by frame, while other frames are marked. */
-static int mark_all(struct look *l)
+static int observe_mark_frames(struct observe_attempt *l)
 {
 	struct json_val nothing;
 	int r = 0;
 
 	for (size_t i = 0; !r && i < l->views_n; i++)
-		r = bear(l, mark_one(l, i));
+		r = observe_filter_error(l, observe_mark_frame(l, i));
 	for (size_t i = 0; !r && i < l->views_n; i++)
 		if (l->view[i].marked)
-			r = bear(l, tell(l, &l->view[i], "wait", STR(""), &nothing));
+			r = observe_filter_error(l,
+				observe_run_mark_step(
+					l, &l->view[i], "wait", STR(""), &nothing));
 	return r;
 }
 
-static int unmark_all(struct look *l)
+static int observe_unmark_frames(struct observe_attempt *l)
 {
 	struct json_val nothing;
 	int r = 0;
@@ -291,7 +297,7 @@ static int unmark_all(struct look *l)
 	for (size_t i = 0; !r && i < l->views_n; i++) {
 		if (!l->view[i].marked)
 			continue;
-		r = tell(l, &l->view[i], "unmark", STR(""), &nothing);
+		r = observe_run_mark_step(l, &l->view[i], "unmark", STR(""), &nothing);
 		if (r == ERR_REFUSED || r == -ETIMEDOUT)
 			r = 0;
 	}
@@ -299,11 +305,12 @@ static int unmark_all(struct look *l)
 }
 
 /* The marked frame in the element with that bid in the frame outer; NULL if none. */
-static const struct view *view_in(
-	const struct look *l, const struct view *outer, struct str bid)
+static const struct observe_frame *observe_find_child_frame(
+	const struct observe_attempt *l, const struct observe_frame *outer,
+	struct str bid)
 {
 	for (size_t i = 1; i < l->views_n; i++) {
-		const struct view *v = &l->view[i];
+		const struct observe_frame *v = &l->view[i];
 
 		if (v->marked && &l->view[v->parent] == outer && str_eq(v->bid, bid))
 			return v;
@@ -312,18 +319,18 @@ static const struct view *view_in(
 }
 
 /* Finds the innermost focused element, from frame to frame. */
-static int find_focus(struct look *l)
+static int observe_find_focus(struct observe_attempt *l)
 {
-	const struct view *v = &l->view[0];
+	const struct observe_frame *v = &l->view[0];
 	struct json_val value;
 	struct str bid;
 	int r;
 
 	l->o->focused = STR("");
 	while (v) {
-		r = tell(l, v, "focus", STR(""), &value);
+		r = observe_run_mark_step(l, v, "focus", STR(""), &value);
 		if (r)
-			return bear(l, r);
+			return observe_filter_error(l, r);
 		r = json_str(value, l->a, &bid);
 		if (!r && !bid.n)
 			return 0;
@@ -335,24 +342,24 @@ static int find_focus(struct look *l)
 		if (r)
 			return r;
 		l->o->focused = bid;
-		v = view_in(l, v, bid);
+		v = observe_find_child_frame(l, v, bid);
 	}
 	return 0;
 }
 
 /* --- Replies ---------------------------------------------------------------------- */
 
-static bool wants_tree(const struct observe_want *want)
+static bool observe_needs_tree(const struct observe_options *want)
 {
 	return want->objects || !want->visit;
 }
 
-static int ask_tree(struct look *l, struct view *v)
+static int observe_request_tree(struct observe_attempt *l, struct observe_frame *v)
 {
 	struct buf params = BUF_INIT(PARAMS_MAX);
 	int r;
 
-	put_frame_id(&params, v);
+	observe_put_frame_id(&params, v);
 	r = params.err ? params.err
 		       : tab_send(l->t, "Accessibility.getFullAXTree", buf_view(&params),
 				 &v->asked);
@@ -360,38 +367,39 @@ static int ask_tree(struct look *l, struct view *v)
 	return r;
 }
 
-static int take_tree(struct look *l, struct view *v, uint64_t deadline)
+static int observe_wait_tree(
+	struct observe_attempt *l, struct observe_frame *v, uint64_t deadline)
 {
 	struct json_val result;
 	int r = cdp_wait(&l->t->browser->cdp, v->asked, deadline, l->a, &result);
 
-	r = r ? bear(l, r) : axtree_add(&l->o->tree, v->id, result);
+	r = r ? observe_filter_error(l, r) : axtree_add_frame(&l->o->tree, v->id, result);
 	/* A tree that is too large or too late is left out. The rest is kept. */
 	if (r == ERR_LIMIT || r == -ETIMEDOUT)
-		l->o->no_text = err_text(r);
-	l->busy = r == -ETIMEDOUT;
-	return l->o->no_text ? 0 : r;
+		l->o->text_error = err_text(r);
+	l->tree_busy = r == -ETIMEDOUT;
+	return l->o->text_error ? 0 : r;
 }
 
-static int take_trees(struct look *l)
+static int observe_collect_trees(struct observe_attempt *l)
 {
-	uint64_t end = clock_within(TREE_MS, l->deadline);
+	uint64_t end = clock_min_deadline(TREE_MS, l->deadline);
 	size_t asked = 0;
 	int r = 0;
 
-	for (size_t i = 0; !r && !l->o->no_text && i < l->views_n; i++) {
-		for (; !r && asked < l->views_n && asked - i < AT_ONCE; asked++)
-			r = ask_tree(l, &l->view[asked]);
+	for (size_t i = 0; !r && !l->o->text_error && i < l->views_n; i++) {
+		for (; !r && asked < l->views_n && asked - i < TREES_PENDING_MAX; asked++)
+			r = observe_request_tree(l, &l->view[asked]);
 		if (!r)
-			r = take_tree(l, &l->view[i], end);
+			r = observe_wait_tree(l, &l->view[i], end);
 	}
 	for (size_t i = 0; i < asked; i++)
-		cdp_forget(&l->t->browser->cdp, l->view[i].asked);
+		cdp_drop_reply(&l->t->browser->cdp, l->view[i].asked);
 	return r;
 }
 
 /* Attaches the trees of frames to the elements that contain the frames. */
-static void join_trees(struct look *l)
+static void observe_join_trees(struct observe_attempt *l)
 {
 	struct axtree *tree = &l->o->tree;
 	size_t at = 0;
@@ -399,10 +407,10 @@ static void join_trees(struct look *l)
 	while (axtree_next_owner(tree, &at))
 		for (size_t i = 1; i < l->views_n; i++)
 			if (l->view[i].owner == tree->node[at].backend)
-				axtree_join(tree, at, l->view[i].id);
+				axtree_attach_frame(tree, at, l->view[i].id);
 }
 
-static int take_snapshot(struct look *l, uint64_t id)
+static int observe_wait_snapshot(struct observe_attempt *l, uint64_t id)
 {
 	struct json_val result;
 	int r = cdp_wait(&l->t->browser->cdp, id, l->deadline, l->a, &result);
@@ -413,33 +421,33 @@ static int take_snapshot(struct look *l, uint64_t id)
 		r = props_read(&l->o->marked, &l->o->snapshot, l->a);
 	if (r != ERR_LIMIT)
 		return r;
-	l->o->no_text = err_text(r);
-	l->blind = true;
+	l->o->text_error = err_text(r);
+	l->no_snapshot = true;
 	return 0;
 }
 
-static int take_picture(struct look *l, uint64_t id)
+static int observe_wait_picture(struct observe_attempt *l, uint64_t id)
 {
 	struct json_val result;
 	struct str coded;
-	int r = cdp_wait(&l->t->browser->cdp, id, clock_within(PICTURE_MS, l->deadline),
-		l->a, &result);
+	int r = cdp_wait(&l->t->browser->cdp, id,
+		clock_min_deadline(PICTURE_MS, l->deadline), l->a, &result);
 
 	if (!r)
 		r = json_str(json_get(result, "data"), l->a, &coded);
 	if (r == -ETIMEDOUT)
 		return 0;
-	return r ? bear(l, r) : b64_decode(&l->o->picture, coded);
+	return r ? observe_filter_error(l, r) : b64_decode(&l->o->picture, coded);
 }
 
 /* Whether another attempt may succeed: the page has changed, or has navigated. */
-static bool is_passing(int r)
+static bool observe_is_transient(int r)
 {
 	return r == ERR_REFUSED || r == -EPIPE;
 }
 
 /* Sends all requests at once. The picture takes longest: it waits for the screen. */
-static int take_all(struct look *l)
+static int observe_request_all(struct observe_attempt *l)
 {
 	struct cdp *c = &l->t->browser->cdp;
 	uint64_t snapshot = 0, picture = 0;
@@ -451,45 +459,45 @@ static int take_all(struct look *l)
 	if (!r)
 		r = tab_send(l->t, "Page.captureScreenshot", STR("{\"format\":\"png\"}"),
 			&picture);
-	if (!r && wants_tree(l->want))
-		r = take_trees(l);
+	if (!r && observe_needs_tree(l->want))
+		r = observe_collect_trees(l);
 	/* A script called before the snapshot arrives would only wait for it. */
 	if (!r)
-		r = take_snapshot(l, snapshot);
-	if (!r && !l->busy)
-		r = find_focus(l);
+		r = observe_wait_snapshot(l, snapshot);
+	if (!r && !l->tree_busy)
+		r = observe_find_focus(l);
 	/* Marks that stay in a page that changes are lost with that page. */
 	if (!r)
-		r = unmark_all(l);
+		r = observe_unmark_frames(l);
 	if (!r)
-		r = take_picture(l, picture);
-	cdp_forget(c, snapshot);
-	cdp_forget(c, picture);
+		r = observe_wait_picture(l, picture);
+	cdp_drop_reply(c, snapshot);
+	cdp_drop_reply(c, picture);
 	return r;
 }
 
 /* --- The whole observation -------------------------------------------------------- */
 
-static int write_text(struct look *l)
+static int observe_write_text(struct observe_attempt *l)
 {
-	struct sight *o = l->o;
+	struct page_observation *o = l->o;
 	int r = 0;
 
-	if (l->blind)
+	if (l->no_snapshot)
 		return 0;
 	if (l->want->visit)
-		r = text_print(&o->snapshot, &o->text, &o->memory);
-	else if (!o->no_text)
+		r = page_text_print(&o->snapshot, &o->text, &o->memory);
+	else if (!o->text_error)
 		r = axtree_print(&o->tree, &o->marked, &l->want->view, &o->text);
 	if (r && r != -ENOMEM) {
 		buf_reset(&o->text);
-		o->no_text = err_text(r);
+		o->text_error = err_text(r);
 		return 0;
 	}
 	return r;
 }
 
-static int write_objects(struct look *l)
+static int observe_write_objects(struct observe_attempt *l)
 {
 	struct jw w;
 	int r;
@@ -504,66 +512,66 @@ static int write_objects(struct look *l)
 }
 
 /* If the marks cannot be drawn, their picture is left out: agents have the plain one. */
-static int draw_marks(struct look *l)
+static int observe_draw_marks(struct observe_attempt *l)
 {
-	struct sight *o = l->o;
-	int r = marks_put(buf_view(&o->picture), &o->marked, &o->marks);
+	struct page_observation *o = l->o;
+	int r = marks_put_png(buf_view(&o->picture), &o->marked, &o->marks);
 
 	if (r)
 		buf_reset(&o->marks);
 	return r == -ENOMEM ? r : 0;
 }
 
-static int look_once(struct look *l)
+static int observe_run_attempt(struct observe_attempt *l)
 {
-	int r = find_frames(l);
+	int r = observe_list_frames(l);
 
 	axtree_init(&l->o->tree, l->a);
 	if (!r)
-		r = mark_all(l);
+		r = observe_mark_frames(l);
 	if (!r)
-		r = take_all(l);
+		r = observe_request_all(l);
 	/* After other errors the marks are removed from the page. */
-	if (r && !is_passing(r)) {
+	if (r && !observe_is_transient(r)) {
 		l->deadline = clock_ms() + UNMARK_MS;
-		(void)unmark_all(l);
+		(void)observe_unmark_frames(l);
 	}
 	if (r)
 		return r;
-	join_trees(l);
-	r = write_text(l);
-	if (!r && l->want->objects && !l->o->no_text)
-		r = write_objects(l);
-	return r || !l->want->marks ? r : draw_marks(l);
+	observe_join_trees(l);
+	r = observe_write_text(l);
+	if (!r && l->want->objects && !l->o->text_error)
+		r = observe_write_objects(l);
+	return r || !l->want->marks ? r : observe_draw_marks(l);
 }
 
-int observe(struct browser *b, const struct observe_want *want, uint64_t deadline,
-	struct sight *o)
+int observe_page(struct browser *b, const struct observe_options *want, uint64_t deadline,
+	struct page_observation *o)
 {
 	bool apart = false;
 	int r = 0;
 
 	for (unsigned i = 1; i <= ATTEMPTS; i++) {
-		struct look l = {
-			.t = browser_active(b),
+		struct observe_attempt l = {
+			.t = browser_active_tab(b),
 			.want = want,
 			.o = o,
 			.a = &o->memory,
 			.deadline = deadline,
-			.last = i == ATTEMPTS,
-			.apart = apart || i == ATTEMPTS,
+			.last_attempt = i == ATTEMPTS,
+			.isolated = apart || i == ATTEMPTS,
 		};
 
-		sight_free(o);
-		r = l.t ? look_once(&l) : -EPIPE;
-		apart = l.apart;
+		page_observation_free(o);
+		r = l.t ? observe_run_attempt(&l) : -EPIPE;
+		apart = l.isolated;
 		/* If another tab has become active, it is observed instead. */
-		if (!r && !l.last && browser_active(b) != l.t)
+		if (!r && !l.last_attempt && browser_active_tab(b) != l.t)
 			r = -EPIPE;
 		if (!r)
 			return 0;
-		sight_free(o);
-		if (!is_passing(r) || l.last)
+		page_observation_free(o);
+		if (!observe_is_transient(r) || l.last_attempt)
 			return r;
 		r = browser_pump(b, clock_ms() + PAUSE_MS * i);
 		if (!r)

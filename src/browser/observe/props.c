@@ -5,22 +5,22 @@
 #include <errno.h>
 
 /* A document to be read, and its position on the page. */
-struct doc_at {
+struct props_doc {
 	size_t doc;
 	double origin[2];
 };
 
-struct reader {
+struct props_reader {
 	struct props *p;
 	const struct snapshot *s;
 	struct arena *a;
-	struct doc_at *todo; /* a stack */
+	struct props_doc *todo; /* a stack */
 	size_t todo_n;
 	bool *seen; /* documents that were pushed */
 };
 
 /* Parses a visibility of mark.js. Any other text is from the page: unknown (-1). */
-static double visibility(struct str s)
+static double props_parse_visibility(struct str s)
 {
 	char text[8];
 	double v;
@@ -35,17 +35,17 @@ static double visibility(struct str s)
 	return float_read(text, &v) ? -1 : v;
 }
 
-static void read_attrs(
+static void props_read_attrs(
 	const struct snapshot *s, const struct snapshot_node *node, struct props_row *row)
 {
 	for (size_t i = 0; i < node->attrs_n; i++) {
-		struct str name = snapshot_string(s, node->attr[i].name);
-		struct str value = snapshot_string(s, node->attr[i].value);
+		struct str name = snapshot_get_string(s, node->attr[i].name);
+		struct str value = snapshot_get_string(s, node->attr[i].value);
 
 		if (str_eq(name, STR("bid")))
 			row->bid = names_is_bid(value) ? value : STR("");
 		else if (str_eq(name, STR("browsergym_visibility_ratio")))
-			row->visibility = visibility(value);
+			row->visibility = props_parse_visibility(value);
 		else if (str_eq(name, STR("browsergym_set_of_marks")))
 			row->set_of_marks =
 				str_eq(value, STR("1")) ? PROPS_MARKED : PROPS_UNMARKED;
@@ -53,8 +53,8 @@ static void read_attrs(
 }
 
 /* Sets the position of a frame's element on the page. Without a box it is kept. */
-static void frame_origin(const struct snapshot_doc *parent, const struct doc_at *at,
-	size_t node, double origin[2])
+static void props_find_frame_origin(const struct snapshot_doc *parent,
+	const struct props_doc *at, size_t node, double origin[2])
 {
 	for (size_t i = 0; i < parent->boxes_n; i++) {
 		if (parent->box[i].node != node)
@@ -66,27 +66,28 @@ static void frame_origin(const struct snapshot_doc *parent, const struct doc_at 
 }
 
 /* Pushes the documents in the frames of a document. Each is in one frame at most. */
-static void push_frames(struct reader *r, const struct doc_at *at)
+static void props_push_frames(struct props_reader *r, const struct props_doc *at)
 {
 	const struct snapshot_doc *d = &r->s->doc[at->doc];
 
 	for (size_t i = 0; i < d->nodes_n; i++) {
 		int32_t child = d->node[i].frame;
-		struct doc_at *next;
+		struct props_doc *next;
 
 		if (child < 0 || r->seen[child])
 			continue;
 		r->seen[child] = true;
 		next = &r->todo[r->todo_n++];
-		*next = (struct doc_at){.doc = (size_t)child};
-		frame_origin(d, at, i, next->origin);
+		*next = (struct props_doc){.doc = (size_t)child};
+		props_find_frame_origin(d, at, i, next->origin);
 		next->origin[0] -= r->s->doc[child].scroll[0];
 		next->origin[1] -= r->s->doc[child].scroll[1];
 	}
 }
 
 /* Sets the boxes of a document's elements, by index of the node. */
-static int read_boxes(struct reader *r, const struct doc_at *at, const double **place)
+static int props_read_boxes(
+	struct props_reader *r, const struct props_doc *at, const double **place)
 {
 	const struct snapshot_doc *d = &r->s->doc[at->doc];
 	double(*bbox)[4] = arena_array(r->a, d->boxes_n, sizeof(*bbox));
@@ -104,7 +105,7 @@ static int read_boxes(struct reader *r, const struct doc_at *at, const double **
 	return 0;
 }
 
-static int read_doc(struct reader *r, const struct doc_at *at)
+static int props_read_doc(struct props_reader *r, const struct props_doc *at)
 {
 	const struct snapshot_doc *d = &r->s->doc[at->doc];
 	const double **place = arena_array(r->a, d->nodes_n, sizeof(double *));
@@ -112,7 +113,7 @@ static int read_doc(struct reader *r, const struct doc_at *at)
 
 	if (d->nodes_n && !place)
 		return -ENOMEM;
-	err = read_boxes(r, at, place);
+	err = props_read_boxes(r, at, place);
 	for (size_t i = 0; !err && i < d->nodes_n; i++) {
 		struct props_row row = {
 			.visibility = -1,
@@ -120,26 +121,26 @@ static int read_doc(struct reader *r, const struct doc_at *at)
 			.clickable = d->node[i].clickable,
 		};
 
-		read_attrs(r->s, &d->node[i], &row);
+		props_read_attrs(r->s, &d->node[i], &row);
 		if (row.bid.n)
 			r->p->row[r->p->n++] = row;
 	}
 	return err;
 }
 
-static int read_all(struct reader *r)
+static int props_read_docs(struct props_reader *r)
 {
-	struct doc_at at;
+	struct props_doc at;
 	int err = 0;
 
 	r->seen[0] = true;
-	r->todo[r->todo_n++] = (struct doc_at){
+	r->todo[r->todo_n++] = (struct props_doc){
 		.origin = {-r->s->doc[0].scroll[0], -r->s->doc[0].scroll[1]},
 	};
 	while (!err && r->todo_n) {
 		at = r->todo[--r->todo_n];
-		push_frames(r, &at);
-		err = read_doc(r, &at);
+		props_push_frames(r, &at);
+		err = props_read_doc(r, &at);
 	}
 	return err;
 }
@@ -147,7 +148,7 @@ static int read_all(struct reader *r)
 int props_read(struct props *p, const struct snapshot *s, struct arena *a)
 {
 	struct props got = {0};
-	struct reader r = {.p = &got, .s = s, .a = a};
+	struct props_reader r = {.p = &got, .s = s, .a = a};
 	size_t nodes = 0;
 	int err;
 
@@ -158,7 +159,7 @@ int props_read(struct props *p, const struct snapshot *s, struct arena *a)
 	r.seen = arena_array(a, s->docs_n, sizeof(*r.seen));
 	if ((nodes && !got.row) || !r.todo || !r.seen)
 		return -ENOMEM;
-	err = read_all(&r);
+	err = props_read_docs(&r);
 	if (!err)
 		err = names_init(&got.by_bid, got.n, a);
 	if (err)
@@ -176,7 +177,7 @@ const struct props_row *props_find(const struct props *p, struct str bid)
 	return names_find(&p->by_bid, bid, &at) ? NULL : &p->row[at];
 }
 
-static void write_row(const struct props_row *row, struct jw *w)
+static void props_write_row(const struct props_row *row, struct jw *w)
 {
 	jw_object(w);
 	jw_key(w, "visibility");
@@ -210,7 +211,7 @@ void props_write(const struct props *p, struct jw *w)
 		if (props_find(p, p->row[i].bid) != &p->row[i])
 			continue; /* a later element has the same bid */
 		jw_key_str(w, p->row[i].bid);
-		write_row(&p->row[i], w);
+		props_write_row(&p->row[i], w);
 	}
 	jw_end(w);
 }

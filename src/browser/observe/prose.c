@@ -10,7 +10,7 @@ void prose_init(struct prose *p, struct buf *out)
 	*p = (struct prose){.out = out, .start = out->n};
 }
 
-static bool is_empty(const struct prose *p)
+static bool prose_is_empty(const struct prose *p)
 {
 	return p->out->n == p->start;
 }
@@ -22,9 +22,9 @@ void prose_break(struct prose *p, unsigned newlines)
 	p->blank = false;
 }
 
-void prose_line(struct prose *p)
+void prose_break_line(struct prose *p)
 {
-	if (is_empty(p))
+	if (prose_is_empty(p))
 		return;
 	if (!p->newlines)
 		buf_puts(p->out, "  ");
@@ -33,25 +33,25 @@ void prose_line(struct prose *p)
 	p->blank = false;
 }
 
-static void put_quotes(struct prose *p, unsigned n)
+static void prose_put_quotes(struct prose *p, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		buf_puts(p->out, "> ");
 }
 
 /* Writes the pending separators. Returns true at the start of a line. */
-static bool put_due(struct prose *p)
+static bool prose_put_separators(struct prose *p)
 {
-	bool first = is_empty(p), begins = first || p->newlines;
+	bool first = prose_is_empty(p), begins = first || p->newlines;
 	unsigned common = p->quoted < p->quotes ? p->quoted : p->quotes;
 
 	for (; !first && p->newlines; p->newlines--) {
 		buf_putc(p->out, '\n');
 		if (p->newlines > 1)
-			put_quotes(p, common);
+			prose_put_quotes(p, common);
 	}
 	if (begins) {
-		put_quotes(p, p->quotes);
+		prose_put_quotes(p, p->quotes);
 		if (p->pre)
 			buf_puts(p->out, "    ");
 	} else if (p->blank && p->out->p[p->out->n - 1] != ' ') {
@@ -59,32 +59,32 @@ static bool put_due(struct prose *p)
 	}
 	p->newlines = 0;
 	p->blank = false;
-	p->swallow = false;
+	p->sign_open = false;
 	p->quoted = p->quotes;
 	return begins;
 }
 
-void prose_sign(struct prose *p, struct str sign)
+void prose_put_sign(struct prose *p, struct str sign)
 {
-	put_due(p);
+	prose_put_separators(p);
 	buf_str(p->out, sign);
 }
 
-void prose_open(struct prose *p, struct str sign)
+void prose_open_sign(struct prose *p, struct str sign)
 {
-	bool more = p->swallow && !p->newlines;
+	bool more = p->sign_open && !p->newlines;
 	size_t start;
 
-	put_due(p);
+	prose_put_separators(p);
 	start = p->out->n;
 	buf_str(p->out, sign);
-	p->swallow = true;
+	p->sign_open = true;
 	if (!more)
 		p->sign = start;
 }
 
 /* A blank after signs that wait for text is written before those signs. */
-static void put_before_signs(struct prose *p)
+static void prose_insert_blank(struct prose *p)
 {
 	struct buf *out = p->out;
 
@@ -97,20 +97,20 @@ static void put_before_signs(struct prose *p)
 	out->p[p->sign++] = ' ';
 }
 
-void prose_close(struct prose *p, struct str sign)
+void prose_close_sign(struct prose *p, struct str sign)
 {
 	buf_str(p->out, sign);
 }
 
 /* Removes the blanks from the start of s. Returns whether there were any. */
-static bool take_blanks(struct str *s)
+static bool prose_skip_blanks(struct str *s)
 {
 	size_t n = s->n;
 
 	while (s->n) {
 		struct str rest = *s;
 
-		if (!pyrepr_blank(utf8_next(&rest)))
+		if (!pyrepr_is_blank(utf8_next(&rest)))
 			break;
 		*s = rest;
 	}
@@ -118,14 +118,14 @@ static bool take_blanks(struct str *s)
 }
 
 /* Removes the first word from s and returns it. */
-static struct str take_word(struct str *s)
+static struct str prose_cut_word(struct str *s)
 {
 	struct str word = *s;
 
 	while (s->n) {
 		struct str rest = *s;
 
-		if (pyrepr_blank(utf8_next(&rest)))
+		if (pyrepr_is_blank(utf8_next(&rest)))
 			break;
 		*s = rest;
 	}
@@ -134,7 +134,7 @@ static struct str take_word(struct str *s)
 }
 
 /* Whether a word looks like the number of a list: digits and a point. */
-static bool is_number(struct str word)
+static bool prose_is_list_number(struct str word)
 {
 	size_t digits = 0;
 
@@ -143,47 +143,47 @@ static bool is_number(struct str word)
 	return digits && digits + 1 == word.n && word.p[digits] == '.';
 }
 
-static void put_lines(struct prose *p, struct str text)
+static void prose_put_lines(struct prose *p, struct str text)
 {
 	while (text.n) {
 		size_t end = str_find_byte(text, '\n');
 		struct str line = str_make(text.p, end);
 
 		if (line.n) {
-			put_due(p);
+			prose_put_separators(p);
 			buf_str(p->out, line);
 		}
-		if (end < text.n && !is_empty(p)) {
+		if (end < text.n && !prose_is_empty(p)) {
 			/* prose_break is not used: empty lines in the text count, too. */
 			if (p->newlines)
-				put_due(p);
+				prose_put_separators(p);
 			p->newlines = 1;
 		}
 		text = str_skip(text, end + 1);
 	}
 }
 
-void prose_words(struct prose *p, struct str text, bool escape)
+void prose_put_text(struct prose *p, struct str text, bool escape)
 {
 	if (p->pre) {
-		put_lines(p, text);
+		prose_put_lines(p, text);
 		return;
 	}
 	for (;;) {
 		struct str word;
 		bool begins;
 
-		if (take_blanks(&text)) {
-			if (p->swallow && !p->newlines)
-				put_before_signs(p);
+		if (prose_skip_blanks(&text)) {
+			if (p->sign_open && !p->newlines)
+				prose_insert_blank(p);
 			else
-				p->blank = !is_empty(p) && !p->newlines;
+				p->blank = !prose_is_empty(p) && !p->newlines;
 		}
 		if (!text.n)
 			return;
-		word = take_word(&text);
-		begins = put_due(p);
-		if (begins && escape && is_number(word) && text.n) {
+		word = prose_cut_word(&text);
+		begins = prose_put_separators(p);
+		if (begins && escape && prose_is_list_number(word) && text.n) {
 			buf_put(p->out, word.p, word.n - 1);
 			buf_puts(p->out, "\\.");
 		} else {
@@ -196,8 +196,8 @@ void prose_end(struct prose *p)
 {
 	struct buf *out = p->out;
 
-	while (!is_empty(p) && !out->err && strchr(" \n", out->p[out->n - 1]))
+	while (!prose_is_empty(p) && !out->err && strchr(" \n", out->p[out->n - 1]))
 		out->n--;
-	if (!is_empty(p))
+	if (!prose_is_empty(p))
 		buf_putc(out, '\n');
 }

@@ -12,7 +12,7 @@ struct prose {
 	size_t start;      /* of the text in out */
 	unsigned newlines; /* pending, 0 to 2 */
 	bool blank;        /* a blank is pending */
-	bool swallow;      /* a sign waits for its text; blanks go before the sign */
+	bool sign_open;    /* a sign waits for its text; blanks go before the sign */
 	size_t sign;       /* where that sign starts, with the signs right before it */
 	unsigned quotes;   /* blockquotes around the next text */
 	unsigned quoted;   /* blockquotes around the last text */
@@ -23,15 +23,15 @@ void prose_init(struct prose *p, struct buf *out);
 /* At least so many newlines before the next text: 1 for a line, 2 for a block. */
 void prose_break(struct prose *p, unsigned newlines);
 /* A line break of the page within a block. */
-void prose_line(struct prose *p);
+void prose_break_line(struct prose *p);
 /* Text of the page. escape: escape words that look like the number of a list. */
-void prose_words(struct prose *p, struct str text, bool escape);
+void prose_put_text(struct prose *p, struct str text, bool escape);
 /* Writes a Markdown sign unchanged. */
-void prose_sign(struct prose *p, struct str sign);
+void prose_put_sign(struct prose *p, struct str sign);
 /* Writes a Markdown sign; the next words follow it without a blank. */
-void prose_open(struct prose *p, struct str sign);
+void prose_open_sign(struct prose *p, struct str sign);
 /* Writes a Markdown sign right after the last text, before pending separators. */
-void prose_close(struct prose *p, struct str sign);
+void prose_close_sign(struct prose *p, struct str sign);
 /* Ends the last line. */
 void prose_end(struct prose *p);
 

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-struct str snapshot_string(const struct snapshot *s, int32_t at)
+struct str snapshot_get_string(const struct snapshot *s, int32_t at)
 {
 	return at < 0 ? str_c(NULL) : s->string[at];
 }
@@ -11,16 +11,16 @@ bool snapshot_attr(const struct snapshot *s, const struct snapshot_node *node,
 	struct str name, struct str *value)
 {
 	for (size_t i = 0; i < node->attrs_n; i++) {
-		if (!str_eq(snapshot_string(s, node->attr[i].name), name))
+		if (!str_eq(snapshot_get_string(s, node->attr[i].name), name))
 			continue;
-		*value = snapshot_string(s, node->attr[i].value);
+		*value = snapshot_get_string(s, node->attr[i].value);
 		return true;
 	}
 	return false;
 }
 
 /* Reads an index from -1 up to, not including, end. */
-static int place(struct json_val v, size_t end, int32_t *out)
+static int snapshot_read_index(struct json_val v, size_t end, int32_t *out)
 {
 	int64_t n;
 	int r = json_i64(v, &n);
@@ -33,7 +33,8 @@ static int place(struct json_val v, size_t end, int32_t *out)
 	return 0;
 }
 
-static int read_strings(struct snapshot *s, struct json_val list, struct arena *a)
+static int snapshot_read_strings(
+	struct snapshot *s, struct json_val list, struct arena *a)
 {
 	size_t n = json_count(list);
 	struct json_val v;
@@ -51,7 +52,7 @@ static int read_strings(struct snapshot *s, struct json_val list, struct arena *
 }
 
 /* Reads a column of the nodes into the int32_t field at offset. */
-static int read_column(
+static int snapshot_read_column(
 	struct snapshot_doc *d, struct json_val column, size_t offset, size_t end)
 {
 	struct json_val v;
@@ -63,14 +64,14 @@ static int read_column(
 	while (json_next(column, &it, NULL, &v)) {
 		char *node = (char *)&d->node[n++];
 
-		r = place(v, end, (int32_t *)(void *)(node + offset));
+		r = snapshot_read_index(v, end, (int32_t *)(void *)(node + offset));
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-static int read_attrs(const struct snapshot *s, struct snapshot_node *node,
+static int snapshot_read_attrs(const struct snapshot *s, struct snapshot_node *node,
 	struct json_val list, struct arena *a)
 {
 	size_t n = json_count(list) / 2;
@@ -87,14 +88,15 @@ static int read_attrs(const struct snapshot *s, struct snapshot_node *node,
 	for (; !r && json_next(list, &it, NULL, &name) &&
 		json_next(list, &it, NULL, &value);
 		node->attrs_n++) {
-		r = place(name, s->strings_n, &attr[node->attrs_n].name);
+		r = snapshot_read_index(name, s->strings_n, &attr[node->attrs_n].name);
 		if (!r)
-			r = place(value, s->strings_n, &attr[node->attrs_n].value);
+			r = snapshot_read_index(
+				value, s->strings_n, &attr[node->attrs_n].value);
 	}
 	return r;
 }
 
-static int read_all_attrs(const struct snapshot *s, struct snapshot_doc *d,
+static int snapshot_read_attr_column(const struct snapshot *s, struct snapshot_doc *d,
 	struct json_val column, struct arena *a)
 {
 	struct json_val v;
@@ -104,19 +106,19 @@ static int read_all_attrs(const struct snapshot *s, struct snapshot_doc *d,
 	if (json_count(column) != d->nodes_n)
 		return ERR_TYPE;
 	while (!r && json_next(column, &it, NULL, &v))
-		r = read_attrs(s, &d->node[n++], v, a);
+		r = snapshot_read_attrs(s, &d->node[n++], v, a);
 	return r;
 }
 
 /* The node that an element of a sparse list names; NULL if there is no such node. */
-static struct snapshot_node *named(struct snapshot_doc *d, struct json_val v)
+static struct snapshot_node *snapshot_find_node(struct snapshot_doc *d, struct json_val v)
 {
 	int32_t at;
 
-	return place(v, d->nodes_n, &at) || at < 0 ? NULL : &d->node[at];
+	return snapshot_read_index(v, d->nodes_n, &at) || at < 0 ? NULL : &d->node[at];
 }
 
-static int read_frames(
+static int snapshot_read_frames(
 	const struct snapshot *s, struct snapshot_doc *d, struct json_val pairs)
 {
 	struct json_val node_at, doc_at;
@@ -124,14 +126,15 @@ static int read_frames(
 
 	while (!r && json_next(json_get(pairs, "index"), &i, NULL, &node_at) &&
 		json_next(json_get(pairs, "value"), &k, NULL, &doc_at)) {
-		struct snapshot_node *node = named(d, node_at);
+		struct snapshot_node *node = snapshot_find_node(d, node_at);
 
-		r = node ? place(doc_at, s->docs_n, &node->frame) : ERR_RANGE;
+		r = node ? snapshot_read_index(doc_at, s->docs_n, &node->frame)
+			 : ERR_RANGE;
 	}
 	return r;
 }
 
-static int read_flags(struct snapshot_doc *d, struct json_val nodes)
+static int snapshot_read_flags(struct snapshot_doc *d, struct json_val nodes)
 {
 	struct json_val v, pseudo = json_get(json_get(nodes, "pseudoType"), "index");
 	struct json_val clickable = json_get(json_get(nodes, "isClickable"), "index");
@@ -139,19 +142,19 @@ static int read_flags(struct snapshot_doc *d, struct json_val nodes)
 	int it;
 
 	for (it = 0; json_next(clickable, &it, NULL, &v); node->clickable = true) {
-		node = named(d, v);
+		node = snapshot_find_node(d, v);
 		if (!node)
 			return ERR_RANGE;
 	}
 	for (it = 0; json_next(pseudo, &it, NULL, &v); node->pseudo = true) {
-		node = named(d, v);
+		node = snapshot_find_node(d, v);
 		if (!node)
 			return ERR_RANGE;
 	}
 	return 0;
 }
 
-static int read_nodes(const struct snapshot *s, struct snapshot_doc *d,
+static int snapshot_read_nodes(const struct snapshot *s, struct snapshot_doc *d,
 	struct json_val nodes, struct arena *a)
 {
 	const struct {
@@ -171,21 +174,21 @@ static int read_nodes(const struct snapshot *s, struct snapshot_doc *d,
 	if (d->nodes_n && !d->node)
 		return -ENOMEM;
 	for (size_t i = 0; !r && i < ARRAY_LEN(column); i++)
-		r = read_column(d, json_get(nodes, column[i].key), column[i].offset,
-			column[i].end);
+		r = snapshot_read_column(d, json_get(nodes, column[i].key),
+			column[i].offset, column[i].end);
 	for (size_t i = 0; !r && i < d->nodes_n; i++) {
 		d->node[i].frame = -1;
 		if (d->node[i].parent >= (int64_t)i)
 			r = ERR_RANGE;
 	}
 	if (!r)
-		r = read_all_attrs(s, d, json_get(nodes, "attributes"), a);
+		r = snapshot_read_attr_column(s, d, json_get(nodes, "attributes"), a);
 	if (!r)
-		r = read_frames(s, d, json_get(nodes, "contentDocumentIndex"));
-	return r ? r : read_flags(d, nodes);
+		r = snapshot_read_frames(s, d, json_get(nodes, "contentDocumentIndex"));
+	return r ? r : snapshot_read_flags(d, nodes);
 }
 
-static int read_bounds(struct json_val list, double bounds[4])
+static int snapshot_read_bounds(struct json_val list, double bounds[4])
 {
 	struct json_val v;
 	int it = 0, r = 0;
@@ -196,7 +199,8 @@ static int read_bounds(struct json_val list, double bounds[4])
 	return r;
 }
 
-static int read_layout(struct snapshot_doc *d, struct json_val layout, struct arena *a)
+static int snapshot_read_layout(
+	struct snapshot_doc *d, struct json_val layout, struct arena *a)
 {
 	struct json_val nodes = json_get(layout, "nodeIndex"), node;
 	struct json_val all_bounds = json_get(layout, "bounds"), bounds;
@@ -208,7 +212,7 @@ static int read_layout(struct snapshot_doc *d, struct json_val layout, struct ar
 	if (n && !d->box)
 		return -ENOMEM;
 	while (!r && json_next(nodes, &i, NULL, &node)) {
-		struct snapshot_node *found = named(d, node);
+		struct snapshot_node *found = snapshot_find_node(d, node);
 		struct snapshot_box *box = &d->box[d->boxes_n++];
 
 		if (!found || !json_next(all_bounds, &k, NULL, &bounds) ||
@@ -216,18 +220,18 @@ static int read_layout(struct snapshot_doc *d, struct json_val layout, struct ar
 			return ERR_TYPE;
 		box->node = (size_t)(found - d->node);
 		box->rendered = json_count(rect) > 0;
-		r = read_bounds(bounds, box->bounds);
+		r = snapshot_read_bounds(bounds, box->bounds);
 	}
 	return r;
 }
 
-static int read_doc(const struct snapshot *s, struct snapshot_doc *d, struct json_val doc,
-	struct arena *a)
+static int snapshot_read_doc(const struct snapshot *s, struct snapshot_doc *d,
+	struct json_val doc, struct arena *a)
 {
-	int r = read_nodes(s, d, json_get(doc, "nodes"), a);
+	int r = snapshot_read_nodes(s, d, json_get(doc, "nodes"), a);
 
 	if (!r)
-		r = read_layout(d, json_get(doc, "layout"), a);
+		r = snapshot_read_layout(d, json_get(doc, "layout"), a);
 	if (!r)
 		r = json_double(json_get(doc, "scrollOffsetX"), &d->scroll[0]);
 	if (!r)
@@ -244,14 +248,14 @@ int snapshot_read(struct snapshot *s, struct json_val reply, struct arena *a)
 
 	if (!got.docs_n)
 		return ERR_TYPE;
-	r = read_strings(&got, json_get(reply, "strings"), a);
+	r = snapshot_read_strings(&got, json_get(reply, "strings"), a);
 	if (r)
 		return r;
 	got.doc = arena_array(a, got.docs_n, sizeof(*got.doc));
 	if (!got.doc)
 		return -ENOMEM;
 	while (!r && json_next(docs, &it, NULL, &doc))
-		r = read_doc(&got, &got.doc[n++], doc, a);
+		r = snapshot_read_doc(&got, &got.doc[n++], doc, a);
 	if (!r)
 		*s = got;
 	return r;

@@ -57,7 +57,7 @@ struct snapshot {
 int snapshot_read(struct snapshot *s, struct json_val reply, struct arena *a) MUST_USE;
 
 /* The string at that index; the empty string for -1. */
-struct str snapshot_string(const struct snapshot *s, int32_t at);
+struct str snapshot_get_string(const struct snapshot *s, int32_t at);
 /* Finds the value of a node's attribute; false if there is no attribute of that name. */
 bool snapshot_attr(const struct snapshot *s, const struct snapshot_node *node,
 	struct str name, struct str *value);

@@ -12,6 +12,6 @@
  * Appends the text, with a newline after the last line if there is any. The arena holds
  * temporary data. Returns 0, -ENOMEM, or the error of the buffer.
  */
-int text_print(const struct snapshot *s, struct buf *out, struct arena *a) MUST_USE;
+int page_text_print(const struct snapshot *s, struct buf *out, struct arena *a) MUST_USE;
 
 #endif

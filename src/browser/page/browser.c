@@ -28,7 +28,7 @@ enum {
 /* --- Liveness --------------------------------------------------------------------- */
 
 /* The state of a thread, from /proc; 'S' if it cannot be read. */
-static char state_of(pid_t pid, const char *thread)
+static char browser_read_thread_state(pid_t pid, const char *thread)
 {
 	char path[64], text[512];
 	struct str rest;
@@ -53,14 +53,14 @@ static char state_of(pid_t pid, const char *thread)
  * not sleep; else 'S'. Only the first thread shows that the process is stopped or has
  * ended: 'Z' and 'T' of other threads, which end one by one, are reported as 'R'.
  */
-static char state_of_any(pid_t pid)
+static char browser_read_process_state(pid_t pid)
 {
 	char path[64], first[16], state;
 	const struct dirent *e;
 	DIR *threads;
 
 	snprintf(first, sizeof(first), "%d", (int)pid);
-	state = state_of(pid, first);
+	state = browser_read_thread_state(pid, first);
 	if (state != 'S')
 		return state;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
@@ -69,7 +69,7 @@ static char state_of_any(pid_t pid)
 		return state;
 	while (state == 'S' && (e = readdir(threads)))
 		if (e->d_name[0] != '.')
-			state = state_of(pid, e->d_name);
+			state = browser_read_thread_state(pid, e->d_name);
 	closedir(threads);
 	return state == 'Z' || state == 'T' ? 'R' : state;
 }
@@ -80,10 +80,10 @@ static char state_of_any(pid_t pid)
  * time. The browser may also wait for one of its own processes. Stopped processes never
  * answer and are killed: the browser handles their end.
  */
-static bool is_patient(void *ctx, uint64_t silent_ms)
+static bool browser_on_silence(void *ctx, uint64_t silent_ms)
 {
 	const struct browser *b = ctx;
-	char state = b->pid ? state_of_any(b->pid) : 'S';
+	char state = b->pid ? browser_read_process_state(b->pid) : 'S';
 
 	if (state == 'T' || state == 'Z')
 		return false;
@@ -94,13 +94,14 @@ static bool is_patient(void *ctx, uint64_t silent_ms)
 
 /* --- Tabs ------------------------------------------------------------------------- */
 
-void browser_show(struct browser *b, struct tab *t)
+void browser_set_active(struct browser *b, struct tab *t)
 {
 	t->shown = ++b->last_shown;
 	b->active = t;
 }
 
-static struct tab *tab_new(struct browser *b, struct str target, struct str session)
+static struct tab *browser_tab_new(
+	struct browser *b, struct str target, struct str session)
 {
 	struct tab *t = calloc(1, sizeof(*t));
 
@@ -114,31 +115,31 @@ static struct tab *tab_new(struct browser *b, struct str target, struct str sess
 	snprintf(t->target, sizeof(t->target), "%.*s", STR_ARG(target));
 	snprintf(t->session, sizeof(t->session), "%.*s", STR_ARG(session));
 	/* The ID of a page's main frame is the ID of its target. */
-	if (tab_note_frame(t, target))
+	if (tab_add_frame(t, target))
 		return t;
 	free(t);
 	return NULL;
 }
 
-struct tab *browser_add(struct browser *b, struct str target, struct str session)
+struct tab *browser_add_tab(struct browser *b, struct str target, struct str session)
 {
 	struct tab **end = &b->tabs;
 
-	if (browser_tabs(b) >= TABS_MAX || target.n >= CDP_ID_MAX ||
+	if (browser_count_tabs(b) >= TABS_MAX || target.n >= CDP_ID_MAX ||
 		session.n >= CDP_ID_MAX)
 		return NULL;
 	while (*end)
 		end = &(*end)->next;
-	*end = tab_new(b, target, session);
+	*end = browser_tab_new(b, target, session);
 	if (*end)
-		browser_show(b, *end);
+		browser_set_active(b, *end);
 	return *end;
 }
 
-static void tab_free(struct tab *t)
+static void browser_tab_free(struct tab *t)
 {
 	while (t->frames) {
-		struct frame *next = t->frames->next;
+		struct page_frame *next = t->frames->next;
 
 		free(t->frames);
 		t->frames = next;
@@ -149,28 +150,28 @@ static void tab_free(struct tab *t)
 }
 
 /* Chooses, among the tabs that are not closed, the one that was last activated. */
-static void choose_active(struct browser *b)
+static void browser_choose_active(struct browser *b)
 {
 	b->active = NULL;
 	for (struct tab *t = b->tabs; t; t = t->next)
-		if (t->state != TAB_GONE && (!b->active || t->shown > b->active->shown))
+		if (t->state != TAB_CLOSED && (!b->active || t->shown > b->active->shown))
 			b->active = t;
 }
 
-void browser_sweep(struct browser *b)
+void browser_free_closed(struct browser *b)
 {
 	struct tab **at = &b->tabs;
 
-	choose_active(b);
+	browser_choose_active(b);
 	while (*at) {
 		struct tab *t = *at;
 
-		if (t->state != TAB_GONE) {
+		if (t->state != TAB_CLOSED) {
 			at = &t->next;
 			continue;
 		}
 		*at = t->next;
-		tab_free(t);
+		browser_tab_free(t);
 	}
 }
 
@@ -198,7 +199,7 @@ static const struct {
  * No other request may be sent to a page before all of these are answered: Chromium 156
  * loses the page's process if a navigation follows too early.
  */
-static int set_up(struct tab *t, uint64_t deadline)
+static int browser_setup_tab(struct tab *t, uint64_t deadline)
 {
 	struct cdp *c = &t->browser->cdp;
 	struct json_val tree;
@@ -216,7 +217,7 @@ static int set_up(struct tab *t, uint64_t deadline)
 	for (size_t i = 0; i < sent; i++) {
 		int got = r ? r : cdp_wait(c, ids[i], deadline, NULL, NULL);
 
-		cdp_forget(c, ids[i]);
+		cdp_drop_reply(c, ids[i]);
 		/* Older browsers do not support every method. A refusal is ignored. */
 		r = got == ERR_REFUSED ? 0 : got;
 	}
@@ -224,7 +225,7 @@ static int set_up(struct tab *t, uint64_t deadline)
 		r = cdp_call(c, str_c(t->session), "Page.getFrameTree", STR(""), deadline,
 			&a, &tree);
 	if (!r)
-		tab_note_tree(t, json_get(tree, "frameTree"));
+		tab_record_tree(t, json_get(tree, "frameTree"));
 	arena_reset(&a);
 	if (r == -EPIPE || r == -ETIMEDOUT || r == ERR_REFUSED || r == ERR_DEPTH)
 		return 0;
@@ -232,7 +233,7 @@ static int set_up(struct tab *t, uint64_t deadline)
 }
 
 /* Sends a request about the target of t. */
-static int call_target(struct tab *t, const char *method, uint64_t deadline)
+static int browser_call_target(struct tab *t, const char *method, uint64_t deadline)
 {
 	char params[CDP_ID_MAX + 32];
 
@@ -246,7 +247,7 @@ static int call_target(struct tab *t, const char *method, uint64_t deadline)
  * for a page that is not active any more, and the next page cannot become active before
  * the dialog is closed. Only closing the tab resolves this.
  */
-static int end_stuck(struct tab *t)
+static int browser_end_stuck_dialog(struct tab *t)
 {
 	struct cdp *c = &t->browser->cdp;
 	uint64_t now = clock_ms();
@@ -261,14 +262,14 @@ static int end_stuck(struct tab *t)
 	said = str_c(c->refusal);
 	if (r == ERR_REFUSED && str_find(said, STR("active page")) < said.n) {
 		log_warn("browser: a page with a dialog is stuck; its tab is closed");
-		t->state = TAB_GONE;
-		cdp_fail(c, str_c(t->session), -EPIPE);
-		r = call_target(t, "Target.closeTarget", now + CLOSE_MS);
+		t->state = TAB_CLOSED;
+		cdp_fail_session(c, str_c(t->session), -EPIPE);
+		r = browser_call_target(t, "Target.closeTarget", now + CLOSE_MS);
 	}
 	return r == ERR_CLOSED || r == -ECANCELED ? r : 0;
 }
 
-int browser_tidy(struct browser *b, uint64_t deadline)
+int browser_setup_tabs(struct browser *b, uint64_t deadline)
 {
 	struct tab *t = b->tabs;
 	int r = 0;
@@ -279,42 +280,42 @@ int browser_tidy(struct browser *b, uint64_t deadline)
 			continue;
 		}
 		t->state = TAB_READY;
-		r = set_up(t, deadline);
+		r = browser_setup_tab(t, deadline);
 		/* Tabs may have been added or closed meanwhile, but none was freed. */
 		t = b->tabs;
 	}
 	for (t = b->tabs; t && !r; t = t->next)
-		r = end_stuck(t);
-	choose_active(b);
-	browser_cast(b);
+		r = browser_end_stuck_dialog(t);
+	browser_choose_active(b);
+	browser_update_cast(b);
 	return r;
 }
 
 /* --- Screencast -------------------------------------------------------------------- */
 
-void browser_cast(struct browser *b)
+void browser_update_cast(struct browser *b)
 {
 	static const char how[] = "{\"format\":\"jpeg\",\"quality\":60}";
-	const struct tab *t = b->picture ? b->active : NULL;
+	const struct tab *t = b->on_picture ? b->active : NULL;
 	const char *now = t && t->state == TAB_READY ? t->session : "";
 
-	if (!strcmp(now, b->cast))
+	if (!strcmp(now, b->cast_session))
 		return;
-	if (b->cast[0])
-		cdp_post(&b->cdp, str_c(b->cast), "Page.stopScreencast", STR(""));
+	if (b->cast_session[0])
+		cdp_post(&b->cdp, str_c(b->cast_session), "Page.stopScreencast", STR(""));
 	if (now[0])
 		cdp_post(&b->cdp, str_c(now), "Page.startScreencast", str_c(how));
-	snprintf(b->cast, sizeof(b->cast), "%s", now);
+	snprintf(b->cast_session, sizeof(b->cast_session), "%s", now);
 }
 
 /* --- Operations on tabs ------------------------------------------------------------ */
 
-struct tab *browser_active(struct browser *b)
+struct tab *browser_active_tab(struct browser *b)
 {
 	return b->active;
 }
 
-struct tab *browser_tab(struct browser *b, size_t index)
+struct tab *browser_tab_at(struct browser *b, size_t index)
 {
 	struct tab *t = b->tabs;
 
@@ -323,12 +324,12 @@ struct tab *browser_tab(struct browser *b, size_t index)
 	return t;
 }
 
-size_t browser_tabs(const struct browser *b)
+size_t browser_count_tabs(const struct browser *b)
 {
-	return browser_index(b, NULL);
+	return browser_find_tab_index(b, NULL);
 }
 
-size_t browser_index(const struct browser *b, const struct tab *t)
+size_t browser_find_tab_index(const struct browser *b, const struct tab *t)
 {
 	size_t n = 0;
 
@@ -337,15 +338,16 @@ size_t browser_index(const struct browser *b, const struct tab *t)
 	return n;
 }
 
-static bool has_arrived(void *arg)
+static bool browser_has_ready_tab(void *arg)
 {
-	struct tab *t = browser_active(arg);
+	struct tab *t = browser_active_tab(arg);
 
 	return t && t->state != TAB_NEW;
 }
 
 /* Starts an object, with the browser context if there is one. The caller ends it. */
-static void begin_params(const struct browser *b, struct buf *params, struct jw *w)
+static void browser_begin_params(
+	const struct browser *b, struct buf *params, struct jw *w)
 {
 	jw_init(w, params);
 	jw_object(w);
@@ -356,7 +358,7 @@ static void begin_params(const struct browser *b, struct buf *params, struct jw 
 }
 
 /* Sends a request to the browser itself. Frees params. */
-static int call_take(
+static int browser_call_take(
 	struct browser *b, const char *method, struct buf *params, uint64_t deadline)
 {
 	int r = params->err ? params->err
@@ -373,19 +375,19 @@ int browser_new_tab(struct browser *b, uint64_t deadline)
 	struct jw w;
 	int r;
 
-	begin_params(b, &params, &w);
+	browser_begin_params(b, &params, &w);
 	jw_key(&w, "url");
 	jw_cstr(&w, "about:blank");
 	jw_end(&w);
-	r = call_take(b, "Target.createTarget", &params, deadline);
-	return r ? r : browser_until(b, has_arrived, b, deadline);
+	r = browser_call_take(b, "Target.createTarget", &params, deadline);
+	return r ? r : browser_wait_until(b, browser_has_ready_tab, b, deadline);
 }
 
-static bool is_gone(void *arg)
+static bool browser_is_tab_closed(void *arg)
 {
 	const struct tab *t = arg;
 
-	return t->state == TAB_GONE;
+	return t->state == TAB_CLOSED;
 }
 
 int browser_close_tab(struct browser *b, uint64_t deadline)
@@ -396,14 +398,14 @@ int browser_close_tab(struct browser *b, uint64_t deadline)
 
 	if (deadline > now + CLOSE_MS)
 		deadline = now + CLOSE_MS;
-	r = call_target(t, "Target.closeTarget", deadline);
-	while (!r && !is_gone(t) && clock_ms() < deadline)
-		r = cdp_turn(&b->cdp, deadline);
+	r = browser_call_target(t, "Target.closeTarget", deadline);
+	while (!r && !browser_is_tab_closed(t) && clock_ms() < deadline)
+		r = cdp_poll(&b->cdp, deadline);
 	/* A tab that has not closed in time counts as closed. */
-	t->state = TAB_GONE;
+	t->state = TAB_CLOSED;
 	if (r && r != -ETIMEDOUT && r != ERR_REFUSED && r != -EPIPE)
 		return r;
-	browser_sweep(b);
+	browser_free_closed(b);
 	for (t = b->tabs; t; t = t->next)
 		last = t;
 	return last ? browser_focus_tab(b, last, now + SETUP_MS)
@@ -412,26 +414,26 @@ int browser_close_tab(struct browser *b, uint64_t deadline)
 
 int browser_focus_tab(struct browser *b, struct tab *t, uint64_t deadline)
 {
-	browser_show(b, t);
-	browser_cast(b);
-	return call_target(t, "Target.activateTarget", deadline);
+	browser_set_active(b, t);
+	browser_update_cast(b);
+	return browser_call_target(t, "Target.activateTarget", deadline);
 }
 
-struct frame *tab_main(struct tab *t)
+struct page_frame *tab_main_frame(struct tab *t)
 {
 	return t->frames;
 }
 
 bool tab_leaves(struct tab *t)
 {
-	const struct frame *f = tab_main(t);
+	const struct page_frame *f = tab_main_frame(t);
 
 	return f->loading && !(f->events & FRAME_INIT) &&
 		clock_ms() - f->started < LEAVE_MS;
 }
 
-int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
-	struct frame *world)
+int tab_create_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
+	struct page_frame *world)
 {
 	struct buf params = BUF_INIT(CDP_WORDS_MAX);
 	struct json_val result;
@@ -446,18 +448,19 @@ int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *
 	jw_cstr(&w, "od-runtime");
 	jw_end(&w);
 	r = tab_call_take(t, "Page.createIsolatedWorld", &params, deadline, a, &result);
-	*world = (struct frame){.next = NULL};
+	*world = (struct page_frame){.next = NULL};
 	return r ? r : json_i64(json_get(result, "executionContextId"), &world->context);
 }
 
 /* --- The browser ------------------------------------------------------------------ */
 
-static int allow_downloads(struct browser *b, const char *folder, uint64_t deadline)
+static int browser_allow_downloads(
+	struct browser *b, const char *folder, uint64_t deadline)
 {
 	struct buf params = BUF_INIT(PARAMS_MAX);
 	struct jw w;
 
-	begin_params(b, &params, &w);
+	browser_begin_params(b, &params, &w);
 	jw_key(&w, "behavior");
 	jw_cstr(&w, "allowAndName");
 	jw_key(&w, "downloadPath");
@@ -465,10 +468,10 @@ static int allow_downloads(struct browser *b, const char *folder, uint64_t deadl
 	jw_key(&w, "eventsEnabled");
 	jw_bool(&w, true);
 	jw_end(&w);
-	return call_take(b, "Browser.setDownloadBehavior", &params, deadline);
+	return browser_call_take(b, "Browser.setDownloadBehavior", &params, deadline);
 }
 
-static int make_context(struct browser *b, uint64_t deadline)
+static int browser_create_context(struct browser *b, uint64_t deadline)
 {
 	struct json_val result;
 	struct arena a;
@@ -488,7 +491,8 @@ static int make_context(struct browser *b, uint64_t deadline)
 	return r;
 }
 
-static int begin(struct browser *b, bool ours, const char *downloads, uint64_t deadline)
+static int browser_begin(
+	struct browser *b, bool ours, const char *downloads, uint64_t deadline)
 {
 	static const char attach[] =
 		"{\"autoAttach\":true,\"waitForDebuggerOnStart\":true,\"flatten\":true,"
@@ -497,16 +501,16 @@ static int begin(struct browser *b, bool ours, const char *downloads, uint64_t d
 		"{\"type\":\"tab\",\"exclude\":true},{}]}";
 	int r;
 
-	b->cdp.event = browser_event;
-	b->cdp.wants = browser_wants;
+	b->cdp.on_event = browser_on_event;
+	b->cdp.has_handler = browser_has_handler;
 	b->cdp.ctx = b;
 	r = cdp_call(
 		&b->cdp, STR(""), "Browser.getVersion", STR(""), deadline, NULL, NULL);
-	b->cdp.patient = is_patient;
+	b->cdp.on_silence = browser_on_silence;
 	if (!r && !ours)
-		r = make_context(b, deadline);
+		r = browser_create_context(b, deadline);
 	if (!r)
-		r = allow_downloads(b, downloads, deadline);
+		r = browser_allow_downloads(b, downloads, deadline);
 	if (!r || r == ERR_REFUSED)
 		r = cdp_call(&b->cdp, STR(""), "Target.setAutoAttach", str_c(attach),
 			deadline, NULL, NULL);
@@ -518,14 +522,15 @@ int browser_init(struct browser *b, int in, int out, pid_t pid, const char *down
 {
 	*b = (struct browser){.pid = pid};
 	cdp_init(&b->cdp, in, out);
-	return begin(b, true, downloads, deadline);
+	return browser_begin(b, true, downloads, deadline);
 }
 
-int browser_join(struct browser *b, int fd, const char *downloads, uint64_t deadline)
+int browser_init_socket(
+	struct browser *b, int fd, const char *downloads, uint64_t deadline)
 {
 	*b = (struct browser){.pid = 0};
 	cdp_init_socket(&b->cdp, fd);
-	return begin(b, false, downloads, deadline);
+	return browser_begin(b, false, downloads, deadline);
 }
 
 void browser_free(struct browser *b)
@@ -534,7 +539,7 @@ void browser_free(struct browser *b)
 	while (b->tabs) {
 		struct tab *next = b->tabs->next;
 
-		tab_free(b->tabs);
+		browser_tab_free(b->tabs);
 		b->tabs = next;
 	}
 	b->active = NULL;

@@ -19,8 +19,8 @@ enum frame_event {
 	FRAME_LOAD = 4,
 };
 
-struct frame {
-	struct frame *next;
+struct page_frame {
+	struct page_frame *next;
 	char id[CDP_ID_MAX];
 	char parent[CDP_ID_MAX]; /* empty for the main frame */
 	char loader[CDP_ID_MAX]; /* loader ID of its document */
@@ -36,7 +36,7 @@ enum tab_state {
 	TAB_NEW, /* attached, not set up yet; its scripts are paused */
 	TAB_READY,
 	TAB_CRASHED, /* the renderer has exited; browser_settle makes the tab blank */
-	TAB_GONE,    /* closed; freed by the next settle */
+	TAB_CLOSED,  /* closed; freed by the next settle */
 };
 
 struct tab {
@@ -45,17 +45,20 @@ struct tab {
 	enum tab_state state;
 	char target[CDP_ID_MAX];
 	char session[CDP_ID_MAX];
-	struct frame *frames; /* the first is the main frame, which always exists */
-	struct buf url;       /* of the current document */
-	uint64_t shown;       /* the highest value is the tab that was last activated */
-	uint64_t moved;       /* when a navigation, or a part of one, was last seen */
-	unsigned navigated;   /* count of documents and navigations within them */
-	bool lost;            /* the tab is blank because it crashed */
-	uint64_t crashed;     /* when the tab last crashed */
-	bool busy;            /* its scripts did not answer the last time */
-	/* The last document that failed to load during tab_history, and the reason. */
-	char failed[CDP_ID_MAX];
-	char failure[CDP_ID_MAX];
+	struct page_frame *frames; /* the first is the main frame, which always exists */
+	struct buf url;            /* of the current document */
+	uint64_t shown; /* the highest value is the tab that was last activated */
+	uint64_t navigation_time; /* when a navigation, or a part of one, was last seen */
+	unsigned navigated;       /* count of documents and navigations within them */
+	bool crash_reset;         /* the tab is blank because it crashed */
+	uint64_t crashed;         /* when the tab last crashed */
+	bool busy;                /* its scripts did not answer the last time */
+	/*
+	 * The last document that failed to load during tab_navigate_history, and the
+	 * reason.
+	 */
+	char failed_loader[CDP_ID_MAX];
+	char failure_text[CDP_ID_MAX];
 
 	/* The last file chooser that opened. choosers counts them. */
 	unsigned choosers;
@@ -72,7 +75,7 @@ struct tab {
 
 enum download_state {
 	DOWNLOAD_NONE, /* no download is left to report */
-	DOWNLOAD_BEGUN,
+	DOWNLOAD_STARTED,
 	DOWNLOAD_SLOW, /* the wait for it timed out; do not wait again */
 	DOWNLOAD_DONE,
 	DOWNLOAD_FAILED,
@@ -94,14 +97,15 @@ struct browser {
 	pid_t pid;                /* 0: the browser was started by another program */
 	/* The context of our tabs if others use the browser, too; else empty. */
 	char context[CDP_ID_MAX];
-	char cast[CDP_ID_MAX]; /* the session whose screencast runs; empty: none */
+	char cast_session
+		[CDP_ID_MAX]; /* the session whose screencast runs; empty: none */
 
 	/*
 	 * Set by the caller: receives each picture of the screencast as Base64, or
 	 * whatever else is inside the JSON string. It must not block. NULL: there is no
-	 * screencast. browser_cast must follow a change.
+	 * screencast. browser_update_cast must follow a change.
 	 */
-	void (*picture)(void *arg, struct str jpeg);
+	void (*on_picture)(void *arg, struct str jpeg);
 	void *picture_arg;
 };
 
@@ -117,7 +121,7 @@ int browser_init(struct browser *b, int in, int out, pid_t pid, const char *down
  * a WebSocket. Our tabs have a browser context with cookies of its own. The browser
  * disposes of the context when the socket is closed. The tabs of others are left alone.
  */
-int browser_join(
+int browser_init_socket(
 	struct browser *b, int fd, const char *downloads, uint64_t deadline) MUST_USE;
 /* Sends nothing to the browser. */
 void browser_free(struct browser *b);
@@ -125,12 +129,12 @@ void browser_free(struct browser *b);
 /* --- Tabs */
 
 /* The active tab. It is never NULL after a browser_settle that returned 0. */
-struct tab *browser_active(struct browser *b);
+struct tab *browser_active_tab(struct browser *b);
 /* The tab at index in order of creation, or NULL. */
-struct tab *browser_tab(struct browser *b, size_t index);
-size_t browser_tabs(const struct browser *b);
-/* The index of t; browser_tabs() if t is not in the list. */
-size_t browser_index(const struct browser *b, const struct tab *t);
+struct tab *browser_tab_at(struct browser *b, size_t index);
+size_t browser_count_tabs(const struct browser *b);
+/* The index of t; browser_count_tabs() if t is not in the list. */
+size_t browser_find_tab_index(const struct browser *b, const struct tab *t);
 /* Creates a blank tab and activates it. */
 int browser_new_tab(struct browser *b, uint64_t deadline) MUST_USE;
 /*
@@ -140,9 +144,9 @@ int browser_new_tab(struct browser *b, uint64_t deadline) MUST_USE;
 int browser_close_tab(struct browser *b, uint64_t deadline) MUST_USE;
 int browser_focus_tab(struct browser *b, struct tab *t, uint64_t deadline) MUST_USE;
 
-struct frame *tab_main(struct tab *t);
+struct page_frame *tab_main_frame(struct tab *t);
 /* The frame with that ID, or NULL. */
-struct frame *tab_frame(struct tab *t, struct str id);
+struct page_frame *tab_find_frame(struct tab *t, struct str id);
 
 /* --- Requests to a tab */
 
@@ -172,48 +176,48 @@ void tab_end_script(struct tab *t);
  * tab_call. ERR_REFUSED is returned also if the function throws, with the exception in
  * cdp.refusal, and if the frame runs no scripts.
  */
-int tab_eval(struct tab *t, struct frame *f, const char *function, struct str args,
+int tab_eval(struct tab *t, struct page_frame *f, const char *function, struct str args,
 	uint64_t deadline, struct arena *a, struct json_val *value) MUST_USE;
 /* Like tab_eval, with the object as "this". An object is an objectId of the page. */
 int tab_eval_on(struct tab *t, struct str object, const char *function, struct str args,
 	uint64_t deadline, struct arena *a, struct json_val *value) MUST_USE;
 /* Like tab_eval, but returns a reference (objectId); empty for null. */
-int tab_find(struct tab *t, struct frame *f, const char *function, struct str args,
-	uint64_t deadline, struct arena *a, struct str *object) MUST_USE;
+int tab_eval_object(struct tab *t, struct page_frame *f, const char *function,
+	struct str args, uint64_t deadline, struct arena *a, struct str *object) MUST_USE;
 /*
  * Creates an isolated world in the document of a frame, in which functions can be
  * called. It shares the elements of the page's main world and nothing else.
  */
-int tab_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
-	struct frame *world) MUST_USE;
+int tab_create_world(struct tab *t, struct str frame, uint64_t deadline, struct arena *a,
+	struct page_frame *world) MUST_USE;
 
 /* --- Navigation */
 
 /* The result of a navigation. words is in the arena or static, or empty. */
-struct tab_moved {
+struct tab_navigation {
 	enum {
-		MOVED,          /* the page has loaded */
-		MOVED_NOT,      /* the history has no such entry */
-		MOVED_REFUSED,  /* error of the protocol; its text is in words */
-		MOVED_DOWNLOAD, /* the URL started a download */
-		MOVED_FAILED,   /* net::ERR_...; its text is in words */
-		MOVED_LATE,     /* not loaded by the deadline; the load continues */
-	} how;
-	struct str words;
+		NAV_LOADED,   /* the page has loaded */
+		NAV_NO_ENTRY, /* the history has no such entry */
+		NAV_REFUSED,  /* error of the protocol; its text is in words */
+		NAV_DOWNLOAD, /* the URL started a download */
+		NAV_FAILED,   /* net::ERR_...; its text is in words */
+		NAV_TIMEOUT,  /* not loaded by the deadline; the load continues */
+	} result;
+	struct str reason;
 };
 /* Navigates to a URL and waits until the page has loaded. */
 int tab_navigate(struct tab *t, struct str url, uint64_t deadline, struct arena *a,
-	struct tab_moved *moved) MUST_USE;
+	struct tab_navigation *moved) MUST_USE;
 /* Goes back one entry of the history (-1) or forward (1). */
-int tab_history(struct tab *t, int step, uint64_t deadline, struct arena *a,
-	struct tab_moved *moved) MUST_USE;
+int tab_navigate_history(struct tab *t, int step, uint64_t deadline, struct arena *a,
+	struct tab_navigation *moved) MUST_USE;
 
 /* --- Waiting */
 
 /* Handles events and sets up new tabs until the time is over. */
 int browser_pump(struct browser *b, uint64_t until) MUST_USE;
 /* Like browser_pump, but ends when done returns true. Else returns -ETIMEDOUT. */
-int browser_until(struct browser *b, bool (*done)(void *arg), void *arg,
+int browser_wait_until(struct browser *b, bool (*done)(void *arg), void *arg,
 	uint64_t deadline) MUST_USE;
 /*
  * Called after each step of an action. Waits until the navigations that the step started
@@ -228,9 +232,9 @@ int browser_settle(struct browser *b, uint64_t deadline) MUST_USE;
  * busy at the next call, its script is ended. -EPIPE: ending the script did not help and
  * the tab was closed. A page for which tab_leaves holds is left alone.
  */
-int browser_wake(struct browser *b) MUST_USE;
+int browser_wake_page(struct browser *b) MUST_USE;
 
 /* Makes the active tab, and no other tab, send its screencast to b->picture. */
-void browser_cast(struct browser *b);
+void browser_update_cast(struct browser *b);
 
 #endif

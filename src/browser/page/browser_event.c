@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 /* The string of a member; empty if there is none. It lives as long as the event. */
-static struct str text_of(struct browser *b, struct json_val object, const char *key)
+static struct str browser_event_read_str(
+	struct browser *b, struct json_val object, const char *key)
 {
 	struct str s = STR("");
 
@@ -18,7 +19,7 @@ static struct str text_of(struct browser *b, struct json_val object, const char 
 	return s;
 }
 
-static void copy_id(char to[CDP_ID_MAX], struct str id)
+static void browser_event_copy_id(char to[CDP_ID_MAX], struct str id)
 {
 	snprintf(to, CDP_ID_MAX, "%.*s", id.n < CDP_ID_MAX ? (int)id.n : CDP_ID_MAX - 1,
 		id.n ? id.p : "");
@@ -26,26 +27,26 @@ static void copy_id(char to[CDP_ID_MAX], struct str id)
 
 /* --- Frames ----------------------------------------------------------------------- */
 
-struct frame *tab_frame(struct tab *t, struct str id)
+struct page_frame *tab_find_frame(struct tab *t, struct str id)
 {
-	for (struct frame *f = t->frames; f; f = f->next)
+	for (struct page_frame *f = t->frames; f; f = f->next)
 		if (str_eq(str_c(f->id), id))
 			return f;
 	return NULL;
 }
 
-static struct frame *frame_new(struct str id)
+static struct page_frame *browser_frame_new(struct str id)
 {
-	struct frame *f = calloc(1, sizeof(*f));
+	struct page_frame *f = calloc(1, sizeof(*f));
 
 	if (f)
-		copy_id(f->id, id);
+		browser_event_copy_id(f->id, id);
 	return f;
 }
 
-struct frame *tab_note_frame(struct tab *t, struct str id)
+struct page_frame *tab_add_frame(struct tab *t, struct str id)
 {
-	struct frame *f = tab_frame(t, id), **end = &t->frames;
+	struct page_frame *f = tab_find_frame(t, id), **end = &t->frames;
 	size_t n = 0;
 
 	if (f || !id.n || id.n >= CDP_ID_MAX)
@@ -53,13 +54,13 @@ struct frame *tab_note_frame(struct tab *t, struct str id)
 	for (; *end; end = &(*end)->next)
 		n++;
 	if (n < BROWSER_FRAMES_MAX)
-		*end = frame_new(id);
+		*end = browser_frame_new(id);
 	return *end;
 }
 
-static void forget_frame(struct tab *t, const struct frame *gone)
+static void browser_remove_frame(struct tab *t, const struct page_frame *gone)
 {
-	for (struct frame **at = &t->frames; *at; at = &(*at)->next) {
+	for (struct page_frame **at = &t->frames; *at; at = &(*at)->next) {
 		if (*at != gone)
 			continue;
 		*at = gone->next;
@@ -69,9 +70,9 @@ static void forget_frame(struct tab *t, const struct frame *gone)
 }
 
 /* Removes all frames below a frame, at any depth. above is the ID of that frame. */
-static void forget_below(struct tab *t, const char *above)
+static void browser_remove_subframes(struct tab *t, const char *above)
 {
-	struct frame *f = t->frames;
+	struct page_frame *f = t->frames;
 
 	while (f) {
 		if (strcmp(f->parent, above) != 0) {
@@ -79,47 +80,48 @@ static void forget_below(struct tab *t, const char *above)
 			continue;
 		}
 		/* The children of f move to above, so that they are removed, too. */
-		for (struct frame *in = t->frames; in; in = in->next)
+		for (struct page_frame *in = t->frames; in; in = in->next)
 			if (!strcmp(in->parent, f->id))
 				memcpy(in->parent, above, sizeof(in->parent));
-		forget_frame(t, f);
+		browser_remove_frame(t, f);
 		f = t->frames;
 	}
 }
 
-static void set_url(struct tab *t, struct str url, struct str fragment)
+static void browser_set_tab_url(struct tab *t, struct str url, struct str fragment)
 {
 	buf_reset(&t->url);
 	buf_str(&t->url, url);
 	buf_str(&t->url, fragment);
 }
 
-static void set_loader(struct frame *f, struct str id)
+static void browser_set_frame_loader(struct page_frame *f, struct str id)
 {
 	char before[CDP_ID_MAX];
 
 	memcpy(before, f->loader, sizeof(before));
-	copy_id(f->loader, id);
+	browser_event_copy_id(f->loader, id);
 	if (strcmp(before, f->loader) != 0)
 		f->loaded = false;
 }
 
 /* Records a Page.Frame of an event or of a tree. */
-static struct frame *note_frame(struct tab *t, struct json_val frame)
+static struct page_frame *browser_record_frame(struct tab *t, struct json_val frame)
 {
 	struct browser *b = t->browser;
-	struct frame *f = tab_note_frame(t, text_of(b, frame, "id"));
+	struct page_frame *f = tab_add_frame(t, browser_event_read_str(b, frame, "id"));
 
 	if (!f)
 		return NULL;
-	copy_id(f->parent, text_of(b, frame, "parentId"));
-	set_loader(f, text_of(b, frame, "loaderId"));
+	browser_event_copy_id(f->parent, browser_event_read_str(b, frame, "parentId"));
+	browser_set_frame_loader(f, browser_event_read_str(b, frame, "loaderId"));
 	if (f == t->frames)
-		set_url(t, text_of(b, frame, "url"), text_of(b, frame, "urlFragment"));
+		browser_set_tab_url(t, browser_event_read_str(b, frame, "url"),
+			browser_event_read_str(b, frame, "urlFragment"));
 	return f;
 }
 
-void tab_note_tree(struct tab *t, struct json_val tree)
+void tab_record_tree(struct tab *t, struct json_val tree)
 {
 	struct json_val stack[JSON_DEPTH_MAX];
 	size_t n = 0;
@@ -130,7 +132,7 @@ void tab_note_tree(struct tab *t, struct json_val tree)
 		int it = 0;
 
 		if (json_type(json_get(node, "frame")) == JSON_OBJECT)
-			note_frame(t, json_get(node, "frame"));
+			browser_record_frame(t, json_get(node, "frame"));
 		while (json_next(json_get(node, "childFrames"), &it, NULL, &child))
 			if (n < ARRAY_LEN(stack))
 				stack[n++] = child;
@@ -139,16 +141,17 @@ void tab_note_tree(struct tab *t, struct json_val tree)
 
 /* --- Events of a page ------------------------------------------------------------- */
 
-static void moves(struct tab *t)
+static void browser_touch_navigation(struct tab *t)
 {
-	t->moved = clock_ms();
+	t->navigation_time = clock_ms();
 }
 
-static void started(struct tab *t, struct json_val params)
+static void browser_on_loading_started(struct tab *t, struct json_val params)
 {
-	struct frame *f = tab_note_frame(t, text_of(t->browser, params, "frameId"));
+	struct page_frame *f =
+		tab_add_frame(t, browser_event_read_str(t->browser, params, "frameId"));
 
-	moves(t);
+	browser_touch_navigation(t);
 	if (!f)
 		return;
 	f->loading = true;
@@ -156,9 +159,10 @@ static void started(struct tab *t, struct json_val params)
 	f->events = 0;
 }
 
-static void stopped(struct tab *t, struct json_val params)
+static void browser_on_loading_stopped(struct tab *t, struct json_val params)
 {
-	struct frame *f = tab_frame(t, text_of(t->browser, params, "frameId"));
+	struct page_frame *f =
+		tab_find_frame(t, browser_event_read_str(t->browser, params, "frameId"));
 
 	if (!f)
 		return;
@@ -166,68 +170,70 @@ static void stopped(struct tab *t, struct json_val params)
 	f->stopped = clock_ms();
 }
 
-static void requested(struct tab *t, struct json_val params)
+static void browser_on_navigation_request(struct tab *t, struct json_val params)
 {
 	(void)params;
-	moves(t);
+	browser_touch_navigation(t);
 }
 
-static void attached_frame(struct tab *t, struct json_val params)
+static void browser_on_frame_attached(struct tab *t, struct json_val params)
 {
-	struct frame *f = tab_note_frame(t, text_of(t->browser, params, "frameId"));
+	struct page_frame *f =
+		tab_add_frame(t, browser_event_read_str(t->browser, params, "frameId"));
 
-	moves(t);
+	browser_touch_navigation(t);
 	if (f)
-		copy_id(f->parent, text_of(t->browser, params, "parentFrameId"));
+		browser_event_copy_id(f->parent,
+			browser_event_read_str(t->browser, params, "parentFrameId"));
 }
 
-static void detached_frame(struct tab *t, struct json_val params)
+static void browser_on_frame_detached(struct tab *t, struct json_val params)
 {
-	struct str id = text_of(t->browser, params, "frameId");
+	struct str id = browser_event_read_str(t->browser, params, "frameId");
 
-	struct frame *f = tab_frame(t, id);
+	struct page_frame *f = tab_find_frame(t, id);
 
 	/* A frame that moves to another process still exists. */
 	if (!f || f == t->frames ||
-		str_eq(text_of(t->browser, params, "reason"), STR("swap")))
+		str_eq(browser_event_read_str(t->browser, params, "reason"), STR("swap")))
 		return;
-	forget_below(t, f->id);
-	forget_frame(t, f);
+	browser_remove_subframes(t, f->id);
+	browser_remove_frame(t, f);
 }
 
-static void opened(struct tab *t, struct json_val params)
+static void browser_on_document_opened(struct tab *t, struct json_val params)
 {
-	moves(t);
-	if (note_frame(t, json_get(params, "frame")) != t->frames)
+	browser_touch_navigation(t);
+	if (browser_record_frame(t, json_get(params, "frame")) != t->frames)
 		return;
 	t->navigated++;
 	t->dialog = 0;
 	if (!str_eq(buf_view(&t->url), STR("about:blank")))
-		t->lost = false;
+		t->crash_reset = false;
 }
 
 /* A new document. No events follow for the frames of the previous document. */
-static void navigated(struct tab *t, struct json_val params)
+static void browser_on_navigated(struct tab *t, struct json_val params)
 {
-	struct frame *f =
-		tab_frame(t, text_of(t->browser, json_get(params, "frame"), "id"));
+	struct page_frame *f = tab_find_frame(
+		t, browser_event_read_str(t->browser, json_get(params, "frame"), "id"));
 
 	if (f)
-		forget_below(t, f->id);
-	opened(t, params);
+		browser_remove_subframes(t, f->id);
+	browser_on_document_opened(t, params);
 }
 
-static void moved_within(struct tab *t, struct json_val params)
+static void browser_on_navigated_within(struct tab *t, struct json_val params)
 {
 	struct browser *b = t->browser;
 
-	if (!str_eq(text_of(b, params, "frameId"), str_c(t->frames->id)))
+	if (!str_eq(browser_event_read_str(b, params, "frameId"), str_c(t->frames->id)))
 		return;
-	set_url(t, text_of(b, params, "url"), STR(""));
+	browser_set_tab_url(t, browser_event_read_str(b, params, "url"), STR(""));
 	t->navigated++;
 }
 
-static void lifecycle(struct tab *t, struct json_val params)
+static void browser_on_lifecycle(struct tab *t, struct json_val params)
 {
 	static const struct {
 		struct str name;
@@ -237,17 +243,19 @@ static void lifecycle(struct tab *t, struct json_val params)
 		{{"load", 4}, FRAME_LOAD},
 	};
 	struct browser *b = t->browser;
-	struct frame *f = tab_note_frame(t, text_of(b, params, "frameId"));
-	struct str name = text_of(b, params, "name");
+	struct page_frame *f =
+		tab_add_frame(t, browser_event_read_str(b, params, "frameId"));
+	struct str name = browser_event_read_str(b, params, "name");
 
 	if (!f)
 		return;
 	if (str_eq(name, STR("init"))) {
-		set_loader(f, text_of(b, params, "loaderId"));
+		browser_set_frame_loader(
+			f, browser_event_read_str(b, params, "loaderId"));
 		f->events = FRAME_INIT;
 	}
 	/* Events of a document that has been left are ignored. */
-	if (!str_eq(text_of(b, params, "loaderId"), str_c(f->loader)))
+	if (!str_eq(browser_event_read_str(b, params, "loaderId"), str_c(f->loader)))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (str_eq(name, names[i].name))
@@ -256,22 +264,23 @@ static void lifecycle(struct tab *t, struct json_val params)
 }
 
 /* A page with an open dialog answers no requests, so the dialog is answered at once. */
-static void dialog(struct tab *t, struct json_val params)
+static void browser_on_dialog_opening(struct tab *t, struct json_val params)
 {
-	bool leave = str_eq(text_of(t->browser, params, "type"), STR("beforeunload"));
+	bool leave = str_eq(
+		browser_event_read_str(t->browser, params, "type"), STR("beforeunload"));
 
 	t->dialog = clock_ms();
 	cdp_post(&t->browser->cdp, str_c(t->session), "Page.handleJavaScriptDialog",
 		leave ? STR("{\"accept\":true}") : STR("{\"accept\":false}"));
 }
 
-static void dialog_closed(struct tab *t, struct json_val params)
+static void browser_on_dialog_closed(struct tab *t, struct json_val params)
 {
 	(void)params;
 	t->dialog = 0;
 }
 
-static void chooser(struct tab *t, struct json_val params)
+static void browser_on_file_chooser(struct tab *t, struct json_val params)
 {
 	int64_t node = 0;
 
@@ -279,11 +288,11 @@ static void chooser(struct tab *t, struct json_val params)
 		return;
 	t->choosers++;
 	t->chooser_node = node;
-	t->chooser_multiple =
-		str_eq(text_of(t->browser, params, "mode"), STR("selectMultiple"));
+	t->chooser_multiple = str_eq(browser_event_read_str(t->browser, params, "mode"),
+		STR("selectMultiple"));
 }
 
-static void dragged(struct tab *t, struct json_val params)
+static void browser_on_drag(struct tab *t, struct json_val params)
 {
 	buf_reset(&t->drag);
 	buf_str(&t->drag, json_raw(json_get(params, "data")));
@@ -294,21 +303,24 @@ static void dragged(struct tab *t, struct json_val params)
 }
 
 /* The request ID of a document is its loader ID. */
-static void failed(struct tab *t, struct json_val params)
+static void browser_on_loading_failed(struct tab *t, struct json_val params)
 {
 	struct browser *b = t->browser;
 
-	if (!str_eq(text_of(b, params, "type"), STR("Document")))
+	if (!str_eq(browser_event_read_str(b, params, "type"), STR("Document")))
 		return;
-	copy_id(t->failed, text_of(b, params, "requestId"));
-	copy_id(t->failure, text_of(b, params, "errorText"));
+	browser_event_copy_id(
+		t->failed_loader, browser_event_read_str(b, params, "requestId"));
+	browser_event_copy_id(
+		t->failure_text, browser_event_read_str(b, params, "errorText"));
 }
 
-static void context_made(struct tab *t, struct json_val params)
+static void browser_on_context_created(struct tab *t, struct json_val params)
 {
 	struct json_val context = json_get(params, "context"),
 			about = json_get(context, "auxData");
-	struct frame *f = tab_note_frame(t, text_of(t->browser, about, "frameId"));
+	struct page_frame *f =
+		tab_add_frame(t, browser_event_read_str(t->browser, about, "frameId"));
 	bool own = false;
 
 	if (!f || json_bool(json_get(about, "isDefault"), &own) || !own)
@@ -317,38 +329,38 @@ static void context_made(struct tab *t, struct json_val params)
 		f->context = 0;
 }
 
-static void context_gone(struct tab *t, struct json_val params)
+static void browser_on_context_destroyed(struct tab *t, struct json_val params)
 {
 	int64_t id = 0;
 
 	if (json_i64(json_get(params, "executionContextId"), &id))
 		return;
-	for (struct frame *f = t->frames; f; f = f->next)
+	for (struct page_frame *f = t->frames; f; f = f->next)
 		if (f->context == id)
 			f->context = 0;
 }
 
-static void contexts_gone(struct tab *t, struct json_val params)
+static void browser_on_contexts_cleared(struct tab *t, struct json_val params)
 {
 	(void)params;
-	for (struct frame *f = t->frames; f; f = f->next)
+	for (struct page_frame *f = t->frames; f; f = f->next)
 		f->context = 0;
 }
 
-static void crashed(struct tab *t, struct json_val params)
+static void browser_on_crash(struct tab *t, struct json_val params)
 {
-	contexts_gone(t, params);
+	browser_on_contexts_cleared(t, params);
 	t->state = TAB_CRASHED;
-	t->lost = true;
+	t->crash_reset = true;
 	t->crashed = clock_ms();
 	t->dialog = 0;
-	if (!strcmp(t->session, t->browser->cast))
-		t->browser->cast[0] = '\0';
-	cdp_fail(&t->browser->cdp, str_c(t->session), -EPIPE);
+	if (!strcmp(t->session, t->browser->cast_session))
+		t->browser->cast_session[0] = '\0';
+	cdp_fail_session(&t->browser->cdp, str_c(t->session), -EPIPE);
 }
 
 /* Chromium sends the next picture after this one is acknowledged. */
-static void pictured(struct tab *t, struct json_val params)
+static void browser_on_cast_frame(struct tab *t, struct json_val params)
 {
 	struct browser *b = t->browser;
 	char words[64];
@@ -358,23 +370,24 @@ static void pictured(struct tab *t, struct json_val params)
 		return;
 	snprintf(words, sizeof(words), "{\"sessionId\":%lld}", (long long)number);
 	cdp_post(&b->cdp, str_c(t->session), "Page.screencastFrameAck", str_c(words));
-	if (b->picture && !strcmp(t->session, b->cast))
-		b->picture(b->picture_arg, json_inside(json_get(params, "data")));
+	if (b->on_picture && !strcmp(t->session, b->cast_session))
+		b->on_picture(b->picture_arg, json_raw_content(json_get(params, "data")));
 }
 
 /* --- Events of the browser -------------------------------------------------------- */
 
-static void attached(struct browser *b, struct json_val params)
+static void browser_on_attached(struct browser *b, struct json_val params)
 {
 	struct json_val info = json_get(params, "targetInfo");
-	struct str session = text_of(b, params, "sessionId"),
-		   target = text_of(b, info, "targetId");
-	bool page = str_eq(text_of(b, info, "type"), STR("page"));
+	struct str session = browser_event_read_str(b, params, "sessionId"),
+		   target = browser_event_read_str(b, info, "targetId");
+	bool page = str_eq(browser_event_read_str(b, info, "type"), STR("page"));
 	bool ours = !b->context[0] ||
-		str_eq(text_of(b, info, "browserContextId"), str_c(b->context));
+		str_eq(browser_event_read_str(b, info, "browserContextId"),
+			str_c(b->context));
 	char words[CDP_ID_MAX + 16];
 
-	if (page && ours && browser_add(b, target, session))
+	if (page && ours && browser_add_tab(b, target, session))
 		return;
 	cdp_post(&b->cdp, session, "Runtime.runIfWaitingForDebugger", STR(""));
 	if (!ours && session.n < CDP_ID_MAX) {
@@ -388,35 +401,35 @@ static void attached(struct browser *b, struct json_val params)
 	cdp_post(&b->cdp, STR(""), "Target.closeTarget", str_c(words));
 }
 
-static void detached(struct browser *b, struct json_val params)
+static void browser_on_detached(struct browser *b, struct json_val params)
 {
-	struct str session = text_of(b, params, "sessionId");
+	struct str session = browser_event_read_str(b, params, "sessionId");
 
 	for (struct tab *t = b->tabs; t; t = t->next)
 		if (str_eq(str_c(t->session), session))
-			t->state = TAB_GONE;
-	cdp_fail(&b->cdp, session, -EPIPE);
+			t->state = TAB_CLOSED;
+	cdp_fail_session(&b->cdp, session, -EPIPE);
 }
 
-static void download_begins(struct browser *b, struct json_val params)
+static void browser_on_download_begin(struct browser *b, struct json_val params)
 {
-	struct str guid = text_of(b, params, "guid");
+	struct str guid = browser_event_read_str(b, params, "guid");
 
 	b->download = (struct download){.state = DOWNLOAD_NONE};
 	/* The GUID is used as the name of a file in a folder. */
 	if (!guid.n || guid.p[0] == '.' || str_find_byte(guid, '/') < guid.n)
 		return;
-	copy_id(b->download.guid, guid);
-	b->download.state = DOWNLOAD_BEGUN;
+	browser_event_copy_id(b->download.guid, guid);
+	b->download.state = DOWNLOAD_STARTED;
 }
 
-static void download_goes_on(struct browser *b, struct json_val params)
+static void browser_on_download_progress(struct browser *b, struct json_val params)
 {
-	struct str state = text_of(b, params, "state");
+	struct str state = browser_event_read_str(b, params, "state");
 	struct download *d = &b->download;
 
-	if (!str_eq(text_of(b, params, "guid"), str_c(d->guid)) ||
-		(d->state != DOWNLOAD_BEGUN && d->state != DOWNLOAD_SLOW))
+	if (!str_eq(browser_event_read_str(b, params, "guid"), str_c(d->guid)) ||
+		(d->state != DOWNLOAD_STARTED && d->state != DOWNLOAD_SLOW))
 		return;
 	if (str_eq(state, STR("completed")))
 		d->state = DOWNLOAD_DONE;
@@ -430,33 +443,33 @@ static const struct {
 	void (*tab)(struct tab *t, struct json_val params);
 	void (*browser)(struct browser *b, struct json_val params);
 } events[] = {
-	{"Browser.downloadProgress", NULL, download_goes_on},
-	{"Browser.downloadWillBegin", NULL, download_begins},
-	{"Input.dragIntercepted", dragged, NULL},
-	{"Inspector.targetCrashed", crashed, NULL},
-	{"Network.loadingFailed", failed, NULL},
-	{"Page.documentOpened", opened, NULL},
-	{"Page.fileChooserOpened", chooser, NULL},
-	{"Page.frameAttached", attached_frame, NULL},
-	{"Page.frameDetached", detached_frame, NULL},
-	{"Page.frameNavigated", navigated, NULL},
-	{"Page.frameRequestedNavigation", requested, NULL},
-	{"Page.frameStartedLoading", started, NULL},
-	{"Page.frameStartedNavigating", started, NULL},
-	{"Page.frameStoppedLoading", stopped, NULL},
-	{"Page.javascriptDialogClosed", dialog_closed, NULL},
-	{"Page.javascriptDialogOpening", dialog, NULL},
-	{"Page.lifecycleEvent", lifecycle, NULL},
-	{"Page.navigatedWithinDocument", moved_within, NULL},
-	{"Page.screencastFrame", pictured, NULL},
-	{"Runtime.executionContextCreated", context_made, NULL},
-	{"Runtime.executionContextDestroyed", context_gone, NULL},
-	{"Runtime.executionContextsCleared", contexts_gone, NULL},
-	{"Target.attachedToTarget", NULL, attached},
-	{"Target.detachedFromTarget", NULL, detached},
+	{"Browser.downloadProgress", NULL, browser_on_download_progress},
+	{"Browser.downloadWillBegin", NULL, browser_on_download_begin},
+	{"Input.dragIntercepted", browser_on_drag, NULL},
+	{"Inspector.targetCrashed", browser_on_crash, NULL},
+	{"Network.loadingFailed", browser_on_loading_failed, NULL},
+	{"Page.documentOpened", browser_on_document_opened, NULL},
+	{"Page.fileChooserOpened", browser_on_file_chooser, NULL},
+	{"Page.frameAttached", browser_on_frame_attached, NULL},
+	{"Page.frameDetached", browser_on_frame_detached, NULL},
+	{"Page.frameNavigated", browser_on_navigated, NULL},
+	{"Page.frameRequestedNavigation", browser_on_navigation_request, NULL},
+	{"Page.frameStartedLoading", browser_on_loading_started, NULL},
+	{"Page.frameStartedNavigating", browser_on_loading_started, NULL},
+	{"Page.frameStoppedLoading", browser_on_loading_stopped, NULL},
+	{"Page.javascriptDialogClosed", browser_on_dialog_closed, NULL},
+	{"Page.javascriptDialogOpening", browser_on_dialog_opening, NULL},
+	{"Page.lifecycleEvent", browser_on_lifecycle, NULL},
+	{"Page.navigatedWithinDocument", browser_on_navigated_within, NULL},
+	{"Page.screencastFrame", browser_on_cast_frame, NULL},
+	{"Runtime.executionContextCreated", browser_on_context_created, NULL},
+	{"Runtime.executionContextDestroyed", browser_on_context_destroyed, NULL},
+	{"Runtime.executionContextsCleared", browser_on_contexts_cleared, NULL},
+	{"Target.attachedToTarget", NULL, browser_on_attached},
+	{"Target.detachedFromTarget", NULL, browser_on_detached},
 };
 
-bool browser_wants(struct str method)
+bool browser_has_handler(struct str method)
 {
 	for (size_t i = 0; i < ARRAY_LEN(events); i++)
 		if (str_eq(method, str_c(events[i].method)))
@@ -464,7 +477,7 @@ bool browser_wants(struct str method)
 	return false;
 }
 
-void browser_event(
+void browser_on_event(
 	void *ctx, struct str session, struct str method, struct json_val params)
 {
 	struct browser *b = ctx;

@@ -9,8 +9,8 @@ void calllog_init(struct calllog *l, struct arena *a)
 	l->n = 0;
 }
 
-static void PRINTF(4, 0)
-	put(struct calllog *l, size_t at, unsigned depth, const char *fmt, va_list ap)
+static void PRINTF(4, 0) calllog_insert_va(
+	struct calllog *l, size_t at, unsigned depth, const char *fmt, va_list ap)
 {
 	char line[CALLLOG_LINE_MAX];
 
@@ -27,7 +27,7 @@ void calllog_insert(struct calllog *l, size_t at, unsigned depth, const char *fm
 	va_list ap;
 
 	va_start(ap, fmt);
-	put(l, at, depth, fmt, ap);
+	calllog_insert_va(l, at, depth, fmt, ap);
 	va_end(ap);
 }
 
@@ -36,11 +36,11 @@ void calllog_add(struct calllog *l, unsigned depth, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	put(l, l->n, depth, fmt, ap);
+	calllog_insert_va(l, l->n, depth, fmt, ap);
 	va_end(ap);
 }
 
-static bool same(const struct calllog *l, size_t a, size_t b, size_t n)
+static bool calllog_is_run_equal(const struct calllog *l, size_t a, size_t b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (l->lines[a + i].depth != l->lines[b + i].depth ||
@@ -50,13 +50,13 @@ static bool same(const struct calllog *l, size_t a, size_t b, size_t n)
 }
 
 /* The shortest run of lines at i that repeats directly, and how often it occurs. */
-static size_t find_run(const struct calllog *l, size_t i, size_t *times)
+static size_t calllog_find_run(const struct calllog *l, size_t i, size_t *times)
 {
 	*times = 1;
 	for (size_t n = 1; i + 2 * n <= l->n; n++) {
 		size_t at = i + n;
 
-		while (at + n <= l->n && same(l, i, at, n))
+		while (at + n <= l->n && calllog_is_run_equal(l, i, at, n))
 			at += n;
 		if (at > i + n) {
 			*times = (at - i) / n;
@@ -76,7 +76,7 @@ void calllog_put(const struct calllog *l, struct buf *out)
 		char count[32] = "";
 		int inner = 0;
 
-		run = find_run(l, i, &times);
+		run = calllog_find_run(l, i, &times);
 		if (times > 1)
 			/* The sign is one column wide and two bytes long. */
 			inner = snprintf(count, sizeof(count), "%zu \xc3\x97 ", times) -

@@ -9,22 +9,23 @@
 
 enum {
 	ARGS_MAX = 32 << 20, /* of JSON: a text to fill in */
-	BACK_OFF = 5,
-	AGAIN_MS = 20, /* between attempts to find a document */
+	PAUSES_N = 5,
+	DOCUMENT_PAUSE_MS = 20, /* between attempts to find a document */
 };
 
 /* Pauses in milliseconds before further attempts. The last one repeats. */
-static const unsigned pauses[BACK_OFF] = {0, 20, 100, 100, 500};
+static const unsigned pauses[PAUSES_N] = {0, 20, 100, 100, 500};
 
 EMBED(element_script, "src/browser/page/element.js");
 
 /* --- Calls of element.js ---------------------------------------------------------- */
 
-int element_call(struct doing *d, struct str object, struct str args, struct str *word)
+int element_call_json(
+	struct action_call *d, struct str object, struct str args, struct str *word)
 {
 	struct json_val value;
 	int r = tab_eval_on(d->tab, object, embed_text(&element_script).p, args,
-		d->patience, d->arena, &value);
+		d->answer_deadline, d->arena, &value);
 
 	if (r)
 		return r;
@@ -32,7 +33,7 @@ int element_call(struct doing *d, struct str object, struct str args, struct str
 	return r == ERR_TYPE ? ERR_REFUSED : r;
 }
 
-static void put_arg(struct jw *w, struct str s)
+static void element_put_arg(struct jw *w, struct str s)
 {
 	jw_object(w);
 	jw_key(w, "value");
@@ -40,8 +41,8 @@ static void put_arg(struct jw *w, struct str s)
 	jw_end(w);
 }
 
-int element_ask(
-	struct doing *d, const struct element *e, struct str *word, const char *what, ...)
+int element_call_strings(struct action_call *d, const struct element *e, struct str *word,
+	const char *what, ...)
 {
 	struct buf args = BUF_INIT(ARGS_MAX);
 	struct jw w;
@@ -52,15 +53,15 @@ int element_ask(
 	jw_array(&w);
 	va_start(ap, what);
 	for (; what; what = va_arg(ap, const char *))
-		put_arg(&w, str_c(what));
+		element_put_arg(&w, str_c(what));
 	va_end(ap);
 	jw_end(&w);
-	r = args.err ? args.err : element_call(d, e->object, buf_view(&args), word);
+	r = args.err ? args.err : element_call_json(d, e->object, buf_view(&args), word);
 	buf_free(&args);
 	return r;
 }
 
-int element_ask_with(struct doing *d, const struct element *e, const char *what,
+int element_call_value(struct action_call *d, const struct element *e, const char *what,
 	const struct value *v, struct str *word)
 {
 	struct buf args = BUF_INIT(ARGS_MAX);
@@ -69,13 +70,13 @@ int element_ask_with(struct doing *d, const struct element *e, const char *what,
 
 	jw_init(&w, &args);
 	jw_array(&w);
-	put_arg(&w, str_c(what));
+	element_put_arg(&w, str_c(what));
 	if (v->kind == VALUE_STRING)
-		put_arg(&w, v->text);
+		element_put_arg(&w, v->text);
 	for (const struct value *one = v->first; one; one = one->next)
-		put_arg(&w, one->text);
+		element_put_arg(&w, one->text);
 	jw_end(&w);
-	r = args.err ? args.err : element_call(d, e->object, buf_view(&args), word);
+	r = args.err ? args.err : element_call_json(d, e->object, buf_view(&args), word);
 	buf_free(&args);
 	return r;
 }
@@ -83,29 +84,29 @@ int element_ask_with(struct doing *d, const struct element *e, const char *what,
 /* --- Finding the element ---------------------------------------------------------- */
 
 /* Returns the result of find or root of element.js in a frame; empty: none. */
-static int find_in(struct doing *d, struct str frame, const char *what, struct str bid,
-	struct str *object)
+static int element_find_in_frame(struct action_call *d, struct str frame,
+	const char *what, struct str bid, struct str *object)
 {
 	struct buf args = BUF_INIT(ARGS_MAX);
-	struct frame world;
+	struct page_frame world;
 	struct jw w;
-	int r = tab_world(d->tab, frame, d->patience, d->arena, &world);
+	int r = tab_create_world(d->tab, frame, d->answer_deadline, d->arena, &world);
 
 	if (r)
 		return r;
 	jw_init(&w, &args);
 	jw_array(&w);
-	put_arg(&w, str_c(what));
-	put_arg(&w, bid);
+	element_put_arg(&w, str_c(what));
+	element_put_arg(&w, bid);
 	jw_end(&w);
 	r = args.err ? args.err
-		     : tab_find(d->tab, &world, embed_text(&element_script).p,
-			       buf_view(&args), d->patience, d->arena, object);
+		     : tab_eval_object(d->tab, &world, embed_text(&element_script).p,
+			       buf_view(&args), d->answer_deadline, d->arena, object);
 	buf_free(&args);
 	return r;
 }
 
-static void put_object(struct buf *params, struct str object)
+static void element_put_object(struct buf *params, struct str object)
 {
 	struct jw w;
 
@@ -117,20 +118,21 @@ static void put_object(struct buf *params, struct str object)
 }
 
 /* Sends a request about an object. */
-static int ask_node(
-	struct doing *d, const char *method, struct str object, struct json_val *result)
+static int element_call_node(struct action_call *d, const char *method, struct str object,
+	struct json_val *result)
 {
 	struct buf params = BUF_INIT(CDP_WORDS_MAX);
 
-	put_object(&params, object);
-	return tab_call_take(d->tab, method, &params, d->patience, d->arena, result);
+	element_put_object(&params, object);
+	return tab_call_take(
+		d->tab, method, &params, d->answer_deadline, d->arena, result);
 }
 
 /* The ID of the frame in an iframe; ERR_TYPE for other elements. */
-static int find_frame(struct doing *d, struct str object, struct str *frame)
+static int element_find_frame(struct action_call *d, struct str object, struct str *frame)
 {
 	struct json_val result;
-	int r = ask_node(d, "DOM.describeNode", object, &result);
+	int r = element_call_node(d, "DOM.describeNode", object, &result);
 
 	return r ? r
 		 : json_str(json_get(json_get(result, "node"), "frameId"), d->arena,
@@ -138,7 +140,7 @@ static int find_frame(struct doing *d, struct str object, struct str *frame)
 }
 
 /* The end of the next part of a bid after from that names a frame; 0: there is none. */
-static size_t frame_part(struct str bid, size_t from)
+static size_t element_frame_prefix_end(struct str bid, size_t from)
 {
 	size_t n = from;
 
@@ -152,16 +154,16 @@ static size_t frame_part(struct str bid, size_t from)
 	return n;
 }
 
-static int find_none(struct doing *d, struct str bid)
+static int element_refuse_missing(struct action_call *d, struct str bid)
 {
-	return doing_refuse(
+	return action_call_refuse(
 		d, "ValueError: Could not find element with bid \"%.*s\"", STR_ARG(bid));
 }
 
 /* Finds the element through the frames that its bid names. */
-static int find(struct doing *d, struct element *e)
+static int element_find_by_bid(struct action_call *d, struct element *e)
 {
-	struct frame *main = tab_main(d->tab);
+	struct page_frame *main = tab_main_frame(d->tab);
 	struct str frame, object;
 	size_t part = 0;
 	int r;
@@ -171,13 +173,13 @@ static int find(struct doing *d, struct element *e)
 	frame = str_c(main->id);
 	e->depth = 0;
 	for (;;) {
-		part = frame_part(e->bid, part);
-		r = find_in(d, frame, "find", part ? str_make(e->bid.p, part) : e->bid,
-			&object);
+		part = element_frame_prefix_end(e->bid, part);
+		r = element_find_in_frame(d, frame, "find",
+			part ? str_make(e->bid.p, part) : e->bid, &object);
 		if (r)
 			return r;
 		if (!object.n)
-			return find_none(d, e->bid);
+			return element_refuse_missing(d, e->bid);
 		if (!part) {
 			e->object = object;
 			return 0;
@@ -186,29 +188,30 @@ static int find(struct doing *d, struct element *e)
 		if (e->depth == ELEMENT_FRAMES_MAX)
 			return ERR_LIMIT;
 		e->frames[e->depth++] = object;
-		r = find_frame(d, object, &frame);
+		r = element_find_frame(d, object, &frame);
 		if (r)
-			return r == ERR_TYPE ? find_none(d, e->bid) : r;
+			return r == ERR_TYPE ? element_refuse_missing(d, e->bid) : r;
 	}
 }
 
-int element_find(struct doing *d, const struct value *bid, struct element *e)
+int element_find(struct action_call *d, const struct value *bid, struct element *e)
 {
 	struct buf shown = BUF_INIT(CALLLOG_LINE_MAX);
 	int r;
 
 	*e = (struct element){.depth = 0};
 	if (bid->kind != VALUE_STRING) {
-		value_repr(&shown, bid);
-		r = doing_refuse(d, "ValueError: expected a string, got %.*s",
+		value_put_repr(&shown, bid);
+		r = action_call_refuse(d, "ValueError: expected a string, got %.*s",
 			STR_ARG(buf_view(&shown)));
 		buf_free(&shown);
 		return r;
 	}
 	e->bid = bid->text;
 	/* The document may be about to be replaced by the next one. */
-	while (doing_gone(d, r = find(d, e)) && clock_ms() < d->deadline) {
-		r = browser_pump(d->browser, clock_ms() + AGAIN_MS);
+	while (action_call_is_stale(d, r = element_find_by_bid(d, e)) &&
+		clock_ms() < d->deadline) {
+		r = browser_pump(d->browser, clock_ms() + DOCUMENT_PAUSE_MS);
 		if (r)
 			break;
 	}
@@ -217,60 +220,62 @@ int element_find(struct doing *d, const struct value *bid, struct element *e)
 	return r;
 }
 
-int element_root(struct doing *d, struct element *e)
+int element_find_root(struct action_call *d, struct element *e)
 {
-	struct frame *main = tab_main(d->tab);
+	struct page_frame *main = tab_main_frame(d->tab);
 
 	*e = (struct element){.depth = 0};
-	return main ? find_in(d, str_c(main->id), "root", STR(""), &e->object) : -EPIPE;
+	return main
+		? element_find_in_frame(d, str_c(main->id), "root", STR(""), &e->object)
+		: -EPIPE;
 }
 
-static void release(struct doing *d, struct str object)
+static void element_release_object(struct action_call *d, struct str object)
 {
 	struct buf params = BUF_INIT(CDP_WORDS_MAX);
 
-	put_object(&params, object);
+	element_put_object(&params, object);
 	if (object.n && !params.err && d->tab->state == TAB_READY)
 		cdp_post(&d->browser->cdp, str_c(d->tab->session),
 			"Runtime.releaseObject", buf_view(&params));
 	buf_free(&params);
 }
 
-static void drop(struct doing *d, struct element *e)
+static void element_free_objects(struct action_call *d, struct element *e)
 {
 	for (size_t i = 0; i < e->depth; i++)
-		release(d, e->frames[i]);
-	release(d, e->object);
+		element_release_object(d, e->frames[i]);
+	element_release_object(d, e->object);
 	e->depth = 0;
 	e->object = STR("");
 	if (d->element == e)
 		d->element = NULL;
 }
 
-int element_end(struct doing *d, struct element *e, int r)
+int element_end(struct action_call *d, struct element *e, int r)
 {
 	if (r)
-		r = doing_explain(d, r);
-	drop(d, e);
+		r = action_call_set_error(d, r);
+	element_free_objects(d, e);
 	return r;
 }
 
 /* --- Retries ---------------------------------------------------------------------- */
 
 /* The page may have inserted the element anew, with the same bid. */
-static int find_again(struct doing *d, struct element *e)
+static int element_find_again(struct action_call *d, struct element *e)
 {
 	size_t told = d->error->n;
 	struct element found = {.bid = e->bid};
-	int r = find(d, &found);
+	int r = element_find_by_bid(d, &found);
 
 	if (!r) {
-		drop(d, e);
+		element_free_objects(d, e);
 		*e = found;
 		d->element = e;
 		return 0;
 	}
-	drop(d, &found);
+	element_free_objects(d, &found);
 	if (r == ERR_REFUSED) {
 		d->error->n = told;
 		r = 0;
@@ -278,7 +283,7 @@ static int find_again(struct doing *d, struct element *e)
 	return r;
 }
 
-int element_retry(struct doing *d, struct element *e, const char *verb,
+int element_retry(struct action_call *d, struct element *e, const char *verb,
 	element_attempt_fn *attempt, void *arg)
 {
 	int r = 0;
@@ -286,17 +291,17 @@ int element_retry(struct doing *d, struct element *e, const char *verb,
 	calllog_add(&d->log, 0, "attempting %s action", verb);
 	for (unsigned nth = 0;; nth++) {
 		r = attempt(d, e, arg, nth);
-		if (doing_gone(d, r)) {
+		if (action_call_is_stale(d, r)) {
 			calllog_add(&d->log, 1,
 				"element was detached from the DOM, retrying");
-			r = find_again(d, e);
+			r = element_find_again(d, e);
 			r = r ? r : 1;
 		}
 		if (r <= 0)
 			return r;
 		calllog_add(&d->log, 0, "retrying %s action", verb);
 		if (nth) {
-			unsigned ms = pauses[nth < BACK_OFF ? nth : BACK_OFF - 1];
+			unsigned ms = pauses[nth < PAUSES_N ? nth : PAUSES_N - 1];
 			uint64_t then = clock_ms() + ms;
 
 			calllog_add(&d->log, 1, "waiting %ums", ms);
@@ -306,13 +311,13 @@ int element_retry(struct doing *d, struct element *e, const char *verb,
 				return r;
 		}
 		if (clock_ms() >= d->deadline)
-			return doing_late(d, DOING_TRY_MS);
+			return action_call_fail_timeout(d, ACTION_CALL_TRY_MS);
 		if (d->tab->state != TAB_READY)
 			return -EPIPE;
 	}
 }
 
-int element_verdict(struct doing *d, struct str word)
+int element_log_verdict(struct action_call *d, struct str word)
 {
 	static const struct {
 		struct str word;
@@ -335,20 +340,21 @@ int element_verdict(struct doing *d, struct str word)
 	return 0;
 }
 
-int element_check(
-	struct doing *d, struct element *e, const char *a, const char *b, const char *c)
+int element_check_states(struct action_call *d, struct element *e, const char *a,
+	const char *b, const char *c)
 {
 	struct str word;
-	int r = element_ask(d, e, &word, "check", a, b, c, (char *)NULL);
+	int r = element_call_strings(d, e, &word, "check", a, b, c, (char *)NULL);
 
 	if (!r && str_eq(word, STR("detached")))
-		r = find_again(d, e);
-	return r ? r : element_verdict(d, word);
+		r = element_find_again(d, e);
+	return r ? r : element_log_verdict(d, word);
 }
 
 /* --- Pointing at the element ------------------------------------------------------ */
 
-static int scroll_to(struct doing *d, struct element *e, unsigned nth)
+static int element_scroll_into_view(
+	struct action_call *d, struct element *e, unsigned nth)
 {
 	static const char *const places[] = {NULL, "end", "center", "start"};
 	const char *where = places[nth % ARRAY_LEN(places)];
@@ -358,9 +364,10 @@ static int scroll_to(struct doing *d, struct element *e, unsigned nth)
 
 	calllog_add(&d->log, 1, "scrolling into view if needed");
 	if (where)
-		r = element_ask(d, e, &word, "scroll", where, (char *)NULL);
+		r = element_call_strings(d, e, &word, "scroll", where, (char *)NULL);
 	else
-		r = ask_node(d, "DOM.scrollIntoViewIfNeeded", e->object, &result);
+		r = element_call_node(
+			d, "DOM.scrollIntoViewIfNeeded", e->object, &result);
 	if (r == ERR_REFUSED) {
 		calllog_add(&d->log, 1, "element is not visible");
 		return 1;
@@ -372,7 +379,7 @@ static int scroll_to(struct doing *d, struct element *e, unsigned nth)
 
 enum { CORNERS = 4 };
 
-static int read_quad(struct json_val quad, struct point corners[CORNERS])
+static int element_read_quad(struct json_val quad, struct point corners[CORNERS])
 {
 	double numbers[2 * CORNERS];
 	struct json_val number;
@@ -392,20 +399,20 @@ static int read_quad(struct json_val quad, struct point corners[CORNERS])
 	return 0;
 }
 
-static double clamp(double v, double max)
+static double element_clamp(double v, double max)
 {
 	return v < 0 ? 0 : v > max ? max : v;
 }
 
 /* The middle of the part of a quad in the viewport; false if that is almost empty. */
-static bool find_middle(struct point corners[CORNERS], struct point *out)
+static bool element_find_middle(struct point corners[CORNERS], struct point *out)
 {
 	double area = 0;
 
 	*out = (struct point){0, 0};
 	for (size_t i = 0; i < CORNERS; i++) {
-		corners[i].x = clamp(corners[i].x, BROWSER_WIDTH);
-		corners[i].y = clamp(corners[i].y, BROWSER_HEIGHT);
+		corners[i].x = element_clamp(corners[i].x, BROWSER_WIDTH);
+		corners[i].y = element_clamp(corners[i].y, BROWSER_HEIGHT);
 	}
 	for (size_t i = 0; i < CORNERS; i++) {
 		struct point a = corners[i], b = corners[(i + 1) % CORNERS];
@@ -421,12 +428,13 @@ static bool find_middle(struct point corners[CORNERS], struct point *out)
  * Finds the middle of the first visible box of the element. Returns 0; positive: not
  * yet; or an error.
  */
-static int find_point(struct doing *d, struct element *e, struct point *out)
+static int element_find_visible_point(
+	struct action_call *d, struct element *e, struct point *out)
 {
 	struct point corners[CORNERS];
 	struct json_val result, quads = {0}, quad;
 	int it = 0;
-	int r = ask_node(d, "DOM.getContentQuads", e->object, &result);
+	int r = element_call_node(d, "DOM.getContentQuads", e->object, &result);
 
 	if (r && r != ERR_REFUSED)
 		return r;
@@ -437,21 +445,24 @@ static int find_point(struct doing *d, struct element *e, struct point *out)
 		return 1;
 	}
 	while (json_next(quads, &it, NULL, &quad))
-		if (read_quad(quad, corners) == 0 && find_middle(corners, out))
+		if (element_read_quad(quad, corners) == 0 &&
+			element_find_middle(corners, out))
 			return 0;
 	calllog_add(&d->log, 1, "element is outside of the viewport");
 	return 1;
 }
 
 /* The top left corner of an object's box, in the viewport of the page. */
-static int find_corner(struct doing *d, struct str object, struct point *out)
+static int element_find_corner(
+	struct action_call *d, struct str object, struct point *out)
 {
 	struct point corners[CORNERS];
 	struct json_val result;
-	int r = ask_node(d, "DOM.getBoxModel", object, &result);
+	int r = element_call_node(d, "DOM.getBoxModel", object, &result);
 
 	if (!r)
-		r = read_quad(json_get(json_get(result, "model"), "border"), corners);
+		r = element_read_quad(
+			json_get(json_get(result, "model"), "border"), corners);
 	if (r)
 		return r;
 	*out = corners[0];
@@ -466,19 +477,19 @@ static int find_corner(struct doing *d, struct str object, struct point *out)
  * Checks that a click at the point reaches the object. The check covers the object's own
  * document only.
  */
-static int check_hit(struct doing *d, struct str object, struct point at)
+static int element_check_hit(struct action_call *d, struct str object, struct point at)
 {
 	struct buf args = BUF_INIT(CDP_WORDS_MAX);
 	struct point corner;
 	struct str word;
 	struct jw w;
-	int r = find_corner(d, object, &corner);
+	int r = element_find_corner(d, object, &corner);
 
 	if (r)
 		return r == ERR_REFUSED || r == ERR_TYPE ? 0 : r;
 	jw_init(&w, &args);
 	jw_array(&w);
-	put_arg(&w, STR("hit"));
+	element_put_arg(&w, STR("hit"));
 	for (size_t i = 0; i < 4; i++) {
 		const double values[] = {at.x, at.y, corner.x, corner.y};
 
@@ -488,7 +499,7 @@ static int check_hit(struct doing *d, struct str object, struct point at)
 		jw_end(&w);
 	}
 	jw_end(&w);
-	r = args.err ? args.err : element_call(d, object, buf_view(&args), &word);
+	r = args.err ? args.err : element_call_json(d, object, buf_view(&args), &word);
 	buf_free(&args);
 	if (r || str_eq(word, STR("done")))
 		return r;
@@ -496,22 +507,22 @@ static int check_hit(struct doing *d, struct str object, struct point at)
 	return 1;
 }
 
-int element_point(
-	struct doing *d, struct element *e, bool enabled, unsigned nth, struct point *out)
+int element_find_point(struct action_call *d, struct element *e, bool enabled,
+	unsigned nth, struct point *out)
 {
 	const char *states =
 		enabled ? "visible, enabled and stable" : "visible and stable";
 	int r;
 
 	calllog_add(&d->log, 1, "waiting for element to be %s", states);
-	r = element_check(d, e, "visible", "stable", enabled ? "enabled" : NULL);
+	r = element_check_states(d, e, "visible", "stable", enabled ? "enabled" : NULL);
 	if (r)
 		return r;
 	calllog_add(&d->log, 1, "element is %s", states);
-	r = scroll_to(d, e, nth);
+	r = element_scroll_into_view(d, e, nth);
 	if (!r)
-		r = find_point(d, e, out);
+		r = element_find_visible_point(d, e, out);
 	for (size_t i = 0; !r && i < e->depth; i++)
-		r = check_hit(d, e->frames[i], *out);
-	return r ? r : check_hit(d, e->object, *out);
+		r = element_check_hit(d, e->frames[i], *out);
+	return r ? r : element_check_hit(d, e->object, *out);
 }

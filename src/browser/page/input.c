@@ -22,7 +22,7 @@ static const struct {
 	{"Shift", MODIFIER_SHIFT},
 };
 
-const struct button *button_find(struct str name)
+const struct button *input_find_button(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(buttons); i++)
 		if (str_eq(name, str_c(buttons[i].name)))
@@ -30,20 +30,21 @@ const struct button *button_find(struct str name)
 	return NULL;
 }
 
-int input_read_button(struct doing *d, const struct value *v, const struct button **out)
+int input_read_button(
+	struct action_call *d, const struct value *v, const struct button **out)
 {
 	struct str name = STR("left");
 
-	if (doing_given(v))
+	if (action_call_has_value(v))
 		name = v->kind == VALUE_STRING ? v->text : STR("");
-	*out = button_find(name);
+	*out = input_find_button(name);
 	if (*out)
 		return 0;
-	return doing_refuse(
+	return action_call_refuse(
 		d, "Error: %s: button: expected one of (left|right|middle)", d->api);
 }
 
-unsigned modifier_find(struct str name)
+unsigned input_find_modifier(struct str name)
 {
 	/* ControlOrMeta is Control on Linux. It is Meta on macOS. */
 	if (str_eq(name, STR("ControlOrMeta")))
@@ -56,19 +57,20 @@ unsigned modifier_find(struct str name)
 
 /* --- A batch ---------------------------------------------------------------------- */
 
-void input_init(struct input *in, struct doing *d)
+void input_init(struct input *in, struct action_call *d)
 {
-	*in = (struct input){.doing = d};
+	*in = (struct input){.call = d};
 }
 
 int input_wait(struct input *in)
 {
-	struct tab *t = in->doing->tab;
+	struct tab *t = in->call->tab;
 
 	for (size_t i = 0; i < in->n; i++) {
-		int r = tab_wait(t, in->ids[i], in->doing->patience, NULL, NULL);
+		int r = tab_wait(t, in->ids[i], in->call->answer_deadline, NULL, NULL);
 
-		if ((r == -EPIPE && t->state == TAB_GONE) || doing_gone(in->doing, r))
+		if ((r == -EPIPE && t->state == TAB_CLOSED) ||
+			action_call_is_stale(in->call, r))
 			r = 0;
 		if (r && !in->err)
 			in->err = r;
@@ -77,7 +79,7 @@ int input_wait(struct input *in)
 	return in->err;
 }
 
-static void send(struct input *in, const char *method, struct buf *params)
+static void input_send_event(struct input *in, const char *method, struct buf *params)
 {
 	if (!in->err)
 		in->err = params->err;
@@ -85,7 +87,7 @@ static void send(struct input *in, const char *method, struct buf *params)
 		in->err = input_wait(in);
 	if (!in->err)
 		in->err = tab_send(
-			in->doing->tab, method, buf_view(params), &in->ids[in->n]);
+			in->call->tab, method, buf_view(params), &in->ids[in->n]);
 	if (!in->err)
 		in->n++;
 	buf_free(params);
@@ -94,10 +96,10 @@ static void send(struct input *in, const char *method, struct buf *params)
 /* --- The mouse -------------------------------------------------------------------- */
 
 /* Writes the members that all mouse events share. The object stays open. */
-static void begin_mouse(
+static void input_begin_mouse(
 	struct input *in, struct jw *w, struct buf *params, const char *type)
 {
-	const struct tab *t = in->doing->tab;
+	const struct tab *t = in->call->tab;
 
 	buf_init(params, PARAMS_MAX);
 	jw_init(w, params);
@@ -112,25 +114,26 @@ static void begin_mouse(
 	jw_uint(w, t->held);
 }
 
-static void put_button(struct input *in, const char *type, const char *name, int clicks)
+static void input_send_button(
+	struct input *in, const char *type, const char *name, int clicks)
 {
 	struct buf params;
 	struct jw w;
 
-	begin_mouse(in, &w, &params, type);
+	input_begin_mouse(in, &w, &params, type);
 	jw_key(&w, "button");
 	jw_cstr(&w, name);
 	jw_key(&w, "buttons");
-	jw_uint(&w, in->doing->tab->buttons);
+	jw_uint(&w, in->call->tab->buttons);
 	jw_key(&w, "clickCount");
 	jw_int(&w, clicks);
 	jw_end(&w);
-	send(in, "Input.dispatchMouseEvent", &params);
+	input_send_event(in, "Input.dispatchMouseEvent", &params);
 }
 
-void input_move(struct input *in, struct point to)
+void input_move_mouse(struct input *in, struct point to)
 {
-	struct tab *t = in->doing->tab;
+	struct tab *t = in->call->tab;
 	const char *name = "none";
 
 	t->mouse_x = to.x;
@@ -138,50 +141,50 @@ void input_move(struct input *in, struct point to)
 	for (size_t i = 0; i < ARRAY_LEN(buttons); i++)
 		if (t->buttons & buttons[i].bit)
 			name = buttons[i].name;
-	put_button(in, "mouseMoved", name, 0);
+	input_send_button(in, "mouseMoved", name, 0);
 }
 
-void input_press(struct input *in, const struct button *b, int clicks)
+void input_press_button(struct input *in, const struct button *b, int clicks)
 {
-	in->doing->tab->buttons |= b->bit;
-	put_button(in, "mousePressed", b->name, clicks);
+	in->call->tab->buttons |= b->bit;
+	input_send_button(in, "mousePressed", b->name, clicks);
 }
 
-void input_release(struct input *in, const struct button *b, int clicks)
+void input_release_button(struct input *in, const struct button *b, int clicks)
 {
-	in->doing->tab->buttons &= ~b->bit;
-	put_button(in, "mouseReleased", b->name, clicks);
+	in->call->tab->buttons &= ~b->bit;
+	input_send_button(in, "mouseReleased", b->name, clicks);
 }
 
-void input_wheel(struct input *in, double dx, double dy)
+void input_turn_wheel(struct input *in, double dx, double dy)
 {
 	struct buf params;
 	struct jw w;
 
-	begin_mouse(in, &w, &params, "mouseWheel");
+	input_begin_mouse(in, &w, &params, "mouseWheel");
 	jw_key(&w, "deltaX");
 	jw_double(&w, dx);
 	jw_key(&w, "deltaY");
 	jw_double(&w, dy);
 	jw_end(&w);
-	send(in, "Input.dispatchMouseEvent", &params);
+	input_send_event(in, "Input.dispatchMouseEvent", &params);
 }
 
-void input_drag(struct input *in, const char *type, struct str data)
+void input_send_drag(struct input *in, const char *type, struct str data)
 {
 	struct buf params;
 	struct jw w;
 
-	begin_mouse(in, &w, &params, type);
+	input_begin_mouse(in, &w, &params, type);
 	jw_key(&w, "data");
 	jw_raw(&w, data);
 	jw_end(&w);
-	send(in, "Input.dispatchDragEvent", &params);
+	input_send_event(in, "Input.dispatchDragEvent", &params);
 }
 
 /* --- The keyboard ----------------------------------------------------------------- */
 
-static void put_key(
+static void input_send_key(
 	struct input *in, const char *type, const struct key *k, const char *text)
 {
 	struct buf params = BUF_INIT(PARAMS_MAX);
@@ -202,7 +205,7 @@ static void put_key(
 	jw_key(&w, "isKeypad");
 	jw_bool(&w, k->location == KEY_LOCATION_PAD);
 	jw_key(&w, "modifiers");
-	jw_uint(&w, in->doing->tab->held);
+	jw_uint(&w, in->call->tab->held);
 	if (*text) {
 		jw_key(&w, "text");
 		jw_cstr(&w, text);
@@ -210,22 +213,22 @@ static void put_key(
 		jw_cstr(&w, text);
 	}
 	jw_end(&w);
-	send(in, "Input.dispatchKeyEvent", &params);
+	input_send_event(in, "Input.dispatchKeyEvent", &params);
 }
 
 void input_key_down(struct input *in, const struct key *k)
 {
-	in->doing->tab->held |= k->modifier;
-	put_key(in, *k->text ? "keyDown" : "rawKeyDown", k, k->text);
+	in->call->tab->held |= k->modifier;
+	input_send_key(in, *k->text ? "keyDown" : "rawKeyDown", k, k->text);
 }
 
 void input_key_up(struct input *in, const struct key *k)
 {
-	in->doing->tab->held &= ~k->modifier;
-	put_key(in, "keyUp", k, "");
+	in->call->tab->held &= ~k->modifier;
+	input_send_key(in, "keyUp", k, "");
 }
 
-static void move_modifiers(struct input *in, unsigned set,
+static void input_send_modifiers(struct input *in, unsigned set,
 	void (*how)(struct input *in, const struct key *k))
 {
 	struct key k;
@@ -235,17 +238,17 @@ static void move_modifiers(struct input *in, unsigned set,
 			how(in, &k);
 }
 
-void input_hold(struct input *in, unsigned set)
+void input_press_modifiers(struct input *in, unsigned set)
 {
-	move_modifiers(in, set, input_key_down);
+	input_send_modifiers(in, set, input_key_down);
 }
 
-void input_let_go(struct input *in, unsigned set)
+void input_release_modifiers(struct input *in, unsigned set)
 {
-	move_modifiers(in, set, input_key_up);
+	input_send_modifiers(in, set, input_key_up);
 }
 
-void input_text(struct input *in, struct str text)
+void input_insert_text(struct input *in, struct str text)
 {
 	struct buf params = BUF_INIT(PARAMS_MAX);
 	struct jw w;
@@ -255,18 +258,18 @@ void input_text(struct input *in, struct str text)
 	jw_key(&w, "text");
 	jw_str(&w, text);
 	jw_end(&w);
-	send(in, "Input.insertText", &params);
+	input_send_event(in, "Input.insertText", &params);
 }
 
-int input_find_key(struct doing *d, struct str name, struct key *out)
+int input_find_key(struct action_call *d, struct str name, struct key *out)
 {
 	if (keys_find(name, d->tab->held, out) == 0)
 		return 0;
-	return doing_fail(d, "Error", "Unknown key: \"%.*s\"", STR_ARG(name));
+	return action_call_fail(d, "Error", "Unknown key: \"%.*s\"", STR_ARG(name));
 }
 
 /* Presses the keys in order and releases them in reverse order. */
-int input_combination(struct doing *d, struct str keys)
+int input_press_keys(struct action_call *d, struct str keys)
 {
 	struct key down[INPUT_BATCH / 2];
 	struct input in;
@@ -275,7 +278,7 @@ int input_combination(struct doing *d, struct str keys)
 
 	input_init(&in, d);
 	do {
-		struct str name = keys_take(&keys);
+		struct str name = keys_cut_name(&keys);
 
 		r = n == ARRAY_LEN(down) ? ERR_LIMIT : input_find_key(d, name, &down[n]);
 		if (!r)
@@ -291,72 +294,72 @@ int input_combination(struct doing *d, struct str keys)
 
 /* --- Dragging --------------------------------------------------------------------- */
 
-static int intercept(struct doing *d, bool on)
+static int input_intercept_drags(struct action_call *d, bool on)
 {
 	return tab_call(d->tab, "Input.setInterceptDrags",
-		on ? STR("{\"enabled\":true}") : STR("{\"enabled\":false}"), d->patience,
-		NULL, NULL);
+		on ? STR("{\"enabled\":true}") : STR("{\"enabled\":false}"),
+		d->answer_deadline, NULL, NULL);
 }
 
-struct awaited {
+struct drag_wait {
 	const struct tab *tab;
 	unsigned drags;
 };
 
-static bool has_drag(void *arg)
+static bool input_has_drag(void *arg)
 {
-	const struct awaited *a = arg;
+	const struct drag_wait *a = arg;
 
 	return a->tab->drags != a->drags || a->tab->state != TAB_READY;
 }
 
 /* Moves the mouse. If the page starts a drag, waits for the drag data. */
-static int move_dragging(
-	struct doing *d, const struct element *source, struct point to, bool *dragging)
+static int input_move_dragging(struct action_call *d, const struct element *source,
+	struct point to, bool *dragging)
 {
-	struct awaited a = {d->tab, d->tab->drags};
+	struct drag_wait a = {d->tab, d->tab->drags};
 	struct input in;
 	struct str word;
 	int r;
 
 	*dragging = false;
-	r = element_ask(d, source, &word, "watch", (char *)NULL);
+	r = element_call_strings(d, source, &word, "watch", (char *)NULL);
 	if (r)
 		return r;
 	input_init(&in, d);
-	input_move(&in, to);
+	input_move_mouse(&in, to);
 	r = input_wait(&in);
 	if (!r)
-		r = element_ask(d, source, &word, "watched", (char *)NULL);
+		r = element_call_strings(d, source, &word, "watched", (char *)NULL);
 	if (r || !str_eq(word, STR("drag")))
 		return r;
-	r = browser_until(d->browser, has_drag, &a, clock_ms() + DRAG_MS);
+	r = browser_wait_until(d->browser, input_has_drag, &a, clock_ms() + DRAG_MS);
 	*dragging = !r && d->tab->drags != a.drags;
 	return r == -ETIMEDOUT ? 0 : r;
 }
 
-int input_drop(struct doing *d, const struct element *source, struct point to)
+int input_drop_drag(struct action_call *d, const struct element *source, struct point to)
 {
 	bool dragging = false;
 	struct input in;
-	int r = intercept(d, true), off;
+	int r = input_intercept_drags(d, true), off;
 
 	if (!r)
-		r = move_dragging(d, source, to, &dragging);
+		r = input_move_dragging(d, source, to, &dragging);
 	input_init(&in, d);
 	if (dragging) {
 		struct str data = buf_view(&d->tab->drag);
 
-		input_drag(&in, "dragEnter", data);
-		input_drag(&in, "dragOver", data);
-		input_drag(&in, "drop", data);
+		input_send_drag(&in, "dragEnter", data);
+		input_send_drag(&in, "dragOver", data);
+		input_send_drag(&in, "drop", data);
 		if (!r)
 			r = input_wait(&in);
 	}
-	off = d->tab->state == TAB_READY ? intercept(d, false) : 0;
+	off = d->tab->state == TAB_READY ? input_intercept_drags(d, false) : 0;
 	/* The button is released, whatever happened before. */
 	in.err = 0;
-	input_release(&in, &buttons[0], 1);
+	input_release_button(&in, &buttons[0], 1);
 	if (!r)
 		r = input_wait(&in);
 	return r ? r : off;

@@ -1,7 +1,7 @@
 #include "browser/page/keys.h"
 
 /* Both numbers are Windows virtual key codes, which browsers still use. */
-static const struct row {
+static const struct key_row {
 	char code[16], key[12];
 	char shifted[2]; /* with Shift; empty if Shift changes nothing */
 	uint8_t number, shifted_number;
@@ -129,7 +129,7 @@ static const struct {
 	{STR("\r"), "Enter", 0},
 };
 
-static struct str real_name(struct str name)
+static struct str keys_resolve_alias(struct str name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
 		if (str_eq(name, aliases[i].name))
@@ -137,7 +137,7 @@ static struct str real_name(struct str name)
 	return name;
 }
 
-static unsigned find_modifier(const char *key)
+static unsigned keys_find_modifier(const char *key)
 {
 	for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
 		if (str_eq(str_c(key), aliases[i].name))
@@ -145,7 +145,7 @@ static unsigned find_modifier(const char *key)
 	return 0;
 }
 
-static bool types(const char *key)
+static bool keys_types_char(const char *key)
 {
 	return key[0] && !key[1];
 }
@@ -154,13 +154,13 @@ int keys_find(struct str name, unsigned held, struct key *out)
 {
 	bool shift = held & MODIFIER_SHIFT;
 
-	name = real_name(name);
+	name = keys_resolve_alias(name);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct row *r = &rows[i];
+		const struct key_row *r = &rows[i];
 		bool by_code = str_eq(name, str_c(r->code));
 		/* Characters of the numeric keypad are found in the main block. */
-		bool by_key =
-			!r->location && types(r->key) && str_eq(name, str_c(r->key));
+		bool by_key = !r->location && keys_types_char(r->key) &&
+			str_eq(name, str_c(r->key));
 		bool by_shifted =
 			!r->location && r->shifted[0] && str_eq(name, str_c(r->shifted));
 
@@ -171,10 +171,10 @@ int keys_find(struct str name, unsigned held, struct key *out)
 		out->key = shift ? r->shifted : r->key;
 		out->number = shift ? r->shifted_number : r->number;
 		out->location = r->location;
-		out->modifier = find_modifier(r->key);
-		out->text = types(out->key)          ? out->key
-			: !strcmp(out->key, "Enter") ? "\r"
-						     : "";
+		out->modifier = keys_find_modifier(r->key);
+		out->text = keys_types_char(out->key) ? out->key
+			: !strcmp(out->key, "Enter")  ? "\r"
+						      : "";
 		if (held & ~(unsigned)MODIFIER_SHIFT)
 			out->text = "";
 		return 0;
@@ -182,7 +182,7 @@ int keys_find(struct str name, unsigned held, struct key *out)
 	return ERR_SYNTAX;
 }
 
-struct str keys_take(struct str *combination)
+struct str keys_cut_name(struct str *combination)
 {
 	struct str s = *combination;
 	size_t n = s.n ? 1 : 0;

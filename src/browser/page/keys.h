@@ -33,6 +33,6 @@ struct key {
  */
 int keys_find(struct str name, unsigned held, struct key *out) MUST_USE;
 /* Removes the first name from a combination: "Control++" is "Control" and "+". */
-struct str keys_take(struct str *combination);
+struct str keys_cut_name(struct str *combination);
 
 #endif

@@ -34,7 +34,7 @@ int names_init(struct names *m, size_t max, struct arena *a)
 }
 
 /* The row of the name, or the free row for it. */
-static struct name *find(const struct names *m, struct str text)
+static struct name *names_find_row(const struct names *m, struct str text)
 {
 	uint64_t h = m->seed;
 	struct name *row;
@@ -52,12 +52,12 @@ static struct name *find(const struct names *m, struct str text)
 
 void names_put(struct names *m, struct str text, size_t at)
 {
-	*find(m, text) = (struct name){text.p ? text : STR(""), at};
+	*names_find_row(m, text) = (struct name){text.p ? text : STR(""), at};
 }
 
 int names_find(const struct names *m, struct str text, size_t *at)
 {
-	const struct name *row = m->row ? find(m, text) : NULL;
+	const struct name *row = m->row ? names_find_row(m, text) : NULL;
 
 	if (!row || !row->text.p)
 		return ERR_RANGE;

@@ -3,7 +3,7 @@
 #include "base/float.h"
 #include "base/utf8.h"
 
-bool pyrepr_blank(uint32_t cp)
+bool pyrepr_is_blank(uint32_t cp)
 {
 	switch (cp) {
 	case ' ':
@@ -23,7 +23,7 @@ bool pyrepr_blank(uint32_t cp)
 }
 
 /* The offset of the last character of s, which is not empty. */
-static size_t last_char(struct str s)
+static size_t pyrepr_find_last_char(struct str s)
 {
 	size_t at = s.n - 1;
 
@@ -36,20 +36,20 @@ struct str pyrepr_strip(struct str s)
 {
 	struct str rest = s;
 
-	while (rest.n && pyrepr_blank(utf8_next(&rest)))
+	while (rest.n && pyrepr_is_blank(utf8_next(&rest)))
 		s = rest;
 	while (s.n) {
-		size_t at = last_char(s);
+		size_t at = pyrepr_find_last_char(s);
 
 		rest = str_skip(s, at);
-		if (!pyrepr_blank(utf8_next(&rest)) || rest.n)
+		if (!pyrepr_is_blank(utf8_next(&rest)) || rest.n)
 			break;
 		s.n = at;
 	}
 	return s;
 }
 
-static void put_escape(struct buf *out, uint32_t cp)
+static void pyrepr_put_escape(struct buf *out, uint32_t cp)
 {
 	if (cp == '\n')
 		buf_puts(out, "\\n");
@@ -66,7 +66,7 @@ static void put_escape(struct buf *out, uint32_t cp)
 }
 
 /* The length of the prefix of s that needs no escape, whatever the quotes are. */
-static size_t plain(struct str s)
+static size_t pyrepr_count_plain(struct str s)
 {
 	size_t n = 0;
 
@@ -76,14 +76,14 @@ static size_t plain(struct str s)
 	return n;
 }
 
-void pyrepr_text(struct buf *out, struct str s)
+void pyrepr_put_str(struct buf *out, struct str s)
 {
 	bool single = str_find_byte(s, '\'') < s.n;
 	char quote = single && str_find_byte(s, '"') == s.n ? '"' : '\'';
 
 	buf_putc(out, quote);
 	while (s.n) {
-		size_t n = plain(s);
+		size_t n = pyrepr_count_plain(s);
 		char text[4];
 		uint32_t cp;
 
@@ -94,16 +94,16 @@ void pyrepr_text(struct buf *out, struct str s)
 		cp = utf8_next(&s);
 		if (cp == '\\' || cp == (unsigned char)quote)
 			buf_putc(out, '\\');
-		if (pyrepr_printable(cp))
+		if (pyrepr_is_printable(cp))
 			buf_put(out, text, utf8_encode(cp, text));
 		else
-			put_escape(out, cp);
+			pyrepr_put_escape(out, cp);
 	}
 	buf_putc(out, quote);
 }
 
 /* JSON numbers without point and exponent are ints in Python, whatever their length. */
-static void put_number(struct buf *out, struct json_val v)
+static void pyrepr_put_number(struct buf *out, struct json_val v)
 {
 	struct str raw = json_raw(v);
 	char text[FLOAT_TEXT];
@@ -117,12 +117,12 @@ static void put_number(struct buf *out, struct json_val v)
 	} else if (json_double(v, &d)) {
 		buf_puts(out, raw.p[0] == '-' ? "-inf" : "inf");
 	} else {
-		float_text(d, text);
+		float_format(d, text);
 		buf_puts(out, text);
 	}
 }
 
-int pyrepr_value(struct buf *out, struct json_val v, struct arena *a)
+int pyrepr_put_value(struct buf *out, struct json_val v, struct arena *a)
 {
 	struct str s;
 	bool b;
@@ -140,12 +140,12 @@ int pyrepr_value(struct buf *out, struct json_val v, struct arena *a)
 			buf_puts(out, b ? "True" : "False");
 		return r;
 	case JSON_NUMBER:
-		put_number(out, v);
+		pyrepr_put_number(out, v);
 		return 0;
 	case JSON_STRING:
 		r = json_str(v, a, &s);
 		if (!r)
-			pyrepr_text(out, s);
+			pyrepr_put_str(out, s);
 		return r;
 	default:
 		buf_str(out, json_raw(v));

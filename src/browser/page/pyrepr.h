@@ -9,10 +9,10 @@
 #include "base/json.h"
 
 /* Whether str.isprintable() holds; cp is a code point. */
-bool pyrepr_printable(uint32_t cp);
+bool pyrepr_is_printable(uint32_t cp);
 
 /* Whether str.isspace() holds. */
-bool pyrepr_blank(uint32_t cp);
+bool pyrepr_is_blank(uint32_t cp);
 
 /* s without the characters that str.strip() removes. Invalid UTF-8 is not removed. */
 struct str pyrepr_strip(struct str s);
@@ -21,12 +21,12 @@ struct str pyrepr_strip(struct str s);
  * Appends the repr of a string: in single quotes, or in double quotes if that saves a
  * backslash. Characters that are not printable are escaped. Invalid UTF-8 is repaired.
  */
-void pyrepr_text(struct buf *out, struct str s);
+void pyrepr_put_str(struct buf *out, struct str s);
 
 /*
  * Appends the repr of a JSON value as a Python value. A container is printed as its
  * JSON. a holds a decoded string. Returns 0, -ENOMEM, or ERR_TYPE for the absent value.
  */
-int pyrepr_value(struct buf *out, struct json_val v, struct arena *a) MUST_USE;
+int pyrepr_put_value(struct buf *out, struct json_val v, struct arena *a) MUST_USE;
 
 #endif

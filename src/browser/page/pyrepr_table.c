@@ -162,7 +162,7 @@ static const uint32_t higher[] = {0x20000, 0x2a6e0, 0x2a700, 0x2b73a, 0x2b740, 0
 	0x323b0, 0xe0100, 0xe01f0};
 
 /* Counts the numbers of a table that are not greater than n. */
-static size_t count_upto(const uint16_t *table, size_t table_n, uint32_t n)
+static size_t pyrepr_count_upto(const uint16_t *table, size_t table_n, uint32_t n)
 {
 	size_t first = 0, last = table_n;
 
@@ -177,14 +177,16 @@ static size_t count_upto(const uint16_t *table, size_t table_n, uint32_t n)
 	return first;
 }
 
-bool pyrepr_printable(uint32_t cp)
+bool pyrepr_is_printable(uint32_t cp)
 {
 	size_t turns = ARRAY_LEN(basic);
 
 	if (cp < 0x10000)
-		return count_upto(basic, ARRAY_LEN(basic), cp) % 2 == 0;
+		return pyrepr_count_upto(basic, ARRAY_LEN(basic), cp) % 2 == 0;
 	if (cp < 0x20000)
-		return (turns + count_upto(second, ARRAY_LEN(second), cp - 0x10000)) %
+		return (turns +
+			       pyrepr_count_upto(
+				       second, ARRAY_LEN(second), cp - 0x10000)) %
 			2 ==
 			0;
 	turns += ARRAY_LEN(second);

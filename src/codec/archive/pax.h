@@ -20,7 +20,7 @@ struct pax_entry {
 };
 
 /* 0; ERR_TYPE for types that are not supported: devices, pipes, sockets. */
-int pax_header(struct buf *out, const struct pax_entry *e) MUST_USE;
+int pax_write_header(struct buf *out, const struct pax_entry *e) MUST_USE;
 /* Pads the last block of content that is size bytes long. */
 void pax_pad(struct buf *out, uint64_t size);
 /* Appends the two empty blocks of the end. */

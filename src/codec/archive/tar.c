@@ -15,12 +15,12 @@ void tar_init(struct tar *t, struct buf *out)
 	*t = (struct tar){.out = out};
 }
 
-static bool is_part(struct str part)
+static bool tar_is_part(struct str part)
 {
 	return part.n && !str_eq(part, STR(".")) && !str_eq(part, STR(".."));
 }
 
-static int check_name(const struct tar_entry *e)
+static int tar_check_name(const struct tar_entry *e)
 {
 	struct str name = str_c(e->name);
 	bool slash = str_ends(name, STR("/"));
@@ -34,15 +34,15 @@ static int check_name(const struct tar_entry *e)
 	if (str_ends(name, STR("/")))
 		return ERR_SYNTAX;
 	do {
-		if (!is_part(str_cut(&name, '/')))
+		if (!tar_is_part(str_cut(&name, '/')))
 			return ERR_SYNTAX;
 	} while (name.n);
 	return 0;
 }
 
-static int check(const struct tar *t, const struct tar_entry *e)
+static int tar_check_entry(const struct tar *t, const struct tar_entry *e)
 {
-	int r = check_name(e);
+	int r = tar_check_name(e);
 
 	if (r)
 		return r;
@@ -58,7 +58,7 @@ static int check(const struct tar *t, const struct tar_entry *e)
 }
 
 /* Writes n bytes: octal digits with leading zeros and a final NUL. */
-static void octal(char *field, size_t n, uint64_t v)
+static void tar_put_octal(char *field, size_t n, uint64_t v)
 {
 	field[--n] = '\0';
 	while (n) {
@@ -67,7 +67,7 @@ static void octal(char *field, size_t n, uint64_t v)
 	}
 }
 
-static unsigned checksum(const struct tar_header *h)
+static unsigned tar_sum_header(const struct tar_write_header *h)
 {
 	const unsigned char *p = (const unsigned char *)h;
 	unsigned sum = 0;
@@ -77,23 +77,23 @@ static unsigned checksum(const struct tar_header *h)
 	return sum;
 }
 
-int tar_header(struct tar *t, const struct tar_entry *e)
+int tar_write_header(struct tar *t, const struct tar_entry *e)
 {
-	struct tar_header h = {.type = (char)e->type};
-	int r = check(t, e);
+	struct tar_write_header h = {.type = (char)e->type};
+	int r = tar_check_entry(t, e);
 
-	assert(!t->owed);
+	assert(!t->pending);
 	if (r)
 		return r;
 	/* A full field has no NUL at its end. */
 	memcpy(h.name, e->name, strlen(e->name));
 	if (e->target)
 		memcpy(h.target, e->target, strlen(e->target));
-	octal(h.mode, sizeof(h.mode), e->mode);
-	octal(h.uid, sizeof(h.uid), 0);
-	octal(h.gid, sizeof(h.gid), 0);
-	octal(h.size, sizeof(h.size), e->size);
-	octal(h.mtime, sizeof(h.mtime), 0);
+	tar_put_octal(h.mode, sizeof(h.mode), e->mode);
+	tar_put_octal(h.uid, sizeof(h.uid), 0);
+	tar_put_octal(h.gid, sizeof(h.gid), 0);
+	tar_put_octal(h.size, sizeof(h.size), e->size);
+	tar_put_octal(h.mtime, sizeof(h.mtime), 0);
 	memcpy(h.magic, "ustar", 6);
 	memcpy(h.version, "00", 2);
 	/*
@@ -101,26 +101,26 @@ int tar_header(struct tar *t, const struct tar_entry *e)
 	 * and a blank.
 	 */
 	memset(h.sum, ' ', sizeof(h.sum));
-	octal(h.sum, 7, checksum(&h));
+	tar_put_octal(h.sum, 7, tar_sum_header(&h));
 	buf_put(t->out, &h, sizeof(h));
 	if (t->out->err)
 		return t->out->err;
 	memcpy(t->last, e->name, strlen(e->name) + 1);
-	t->owed = e->size;
+	t->pending = e->size;
 	return 0;
 }
 
 void tar_pad(struct tar *t)
 {
-	size_t over = (size_t)(t->owed % TAR_BLOCK);
+	size_t over = (size_t)(t->pending % TAR_BLOCK);
 
 	if (over)
 		buf_put(t->out, zeros, TAR_BLOCK - over);
-	t->owed = 0;
+	t->pending = 0;
 }
 
 void tar_end(struct tar *t)
 {
-	assert(!t->owed);
+	assert(!t->pending);
 	buf_put(t->out, zeros, sizeof(zeros));
 }

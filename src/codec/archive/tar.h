@@ -27,7 +27,7 @@ struct tar_entry {
 
 struct tar {
 	struct buf *out;
-	uint64_t owed; /* bytes of content announced by the last header */
+	uint64_t pending; /* bytes of content announced by the last header */
 	char last[TAR_NAME_MAX + 1];
 };
 
@@ -39,7 +39,7 @@ void tar_init(struct tar *t, struct buf *out);
  * "." or ".." part or a wrong end; ERR_RANGE if the name is not after the last one in
  * byte order; or the error of the buf.
  */
-int tar_header(struct tar *t, const struct tar_entry *e) MUST_USE;
+int tar_write_header(struct tar *t, const struct tar_entry *e) MUST_USE;
 
 /* Pads the last block of the announced content; call it once after each file. */
 void tar_pad(struct tar *t);

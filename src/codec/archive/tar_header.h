@@ -2,7 +2,7 @@
 #ifndef CODEC_ARCHIVE_TAR_HEADER_H
 #define CODEC_ARCHIVE_TAR_HEADER_H
 
-struct tar_header {
+struct tar_write_header {
 	char name[100];
 	char mode[8];
 	char uid[8];
@@ -22,6 +22,6 @@ struct tar_header {
 	char rest[12];
 };
 
-_Static_assert(sizeof(struct tar_header) == 512, "a header fills one block");
+_Static_assert(sizeof(struct tar_write_header) == 512, "a header fills one block");
 
 #endif

@@ -22,13 +22,13 @@ void untar_free(struct untar *u)
 	buf_free(&u->target);
 }
 
-static int bad(struct untar *u, const char *why)
+static int untar_refuse(struct untar *u, const char *why)
 {
-	u->why = why;
+	u->reason = why;
 	return ERR_SYNTAX;
 }
 
-static struct str text_of(const char *field, size_t n)
+static struct str untar_get_text(const char *field, size_t n)
 {
 	return str_make(field, str_find_byte(str_make(field, n), '\0'));
 }
@@ -37,7 +37,7 @@ static struct str text_of(const char *field, size_t n)
  * Parses octal digits with blanks or NUL around, or big-endian bytes after a first
  * 0x80.
  */
-static int number_of(const char *field, size_t n, uint64_t *out)
+static int untar_parse_number(const char *field, size_t n, uint64_t *out)
 {
 	const unsigned char *p = (const unsigned char *)field;
 	struct str s;
@@ -54,7 +54,7 @@ static int number_of(const char *field, size_t n, uint64_t *out)
 		*out = v;
 		return 0;
 	}
-	s = str_trim(text_of(field, n), " ");
+	s = str_trim(untar_get_text(field, n), " ");
 	for (size_t i = 0; i < s.n; i++) {
 		if (s.p[i] < '0' || s.p[i] > '7')
 			return ERR_SYNTAX;
@@ -64,17 +64,17 @@ static int number_of(const char *field, size_t n, uint64_t *out)
 	return 0;
 }
 
-static bool is_sum_right(const struct untar *u, const struct tar_header *h)
+static bool untar_is_sum_valid(const struct untar *u, const struct tar_write_header *h)
 {
 	uint64_t want;
 	unsigned sum = 0;
 	int old = 0;
 
-	if (number_of(h->sum, sizeof(h->sum), &want))
+	if (untar_parse_number(h->sum, sizeof(h->sum), &want))
 		return false;
 	for (size_t i = 0; i < sizeof(*h); i++) {
-		bool own = i >= offsetof(struct tar_header, sum) &&
-			i < offsetof(struct tar_header, type);
+		bool own = i >= offsetof(struct tar_write_header, sum) &&
+			i < offsetof(struct tar_write_header, type);
 
 		sum += own ? ' ' : u->block[i];
 		old += own ? ' ' : (signed char)u->block[i];
@@ -83,29 +83,29 @@ static bool is_sum_right(const struct untar *u, const struct tar_header *h)
 	return want == sum || (old >= 0 && want == (unsigned)old);
 }
 
-static size_t padding_of(uint64_t size)
+static size_t untar_get_padding(uint64_t size)
 {
 	return (size_t)(-size & (UNTAR_BLOCK - 1));
 }
 
-static int begin_meta(struct untar *u, char type, uint64_t size)
+static int untar_begin_meta(struct untar *u, char type, uint64_t size)
 {
 	if (size > TAR_META_MAX) {
-		u->why = "has too large a header";
+		u->reason = "has too large a header";
 		return ERR_LIMIT;
 	}
 	u->meta_type = type;
 	u->left = size;
-	u->padding = padding_of(size);
+	u->padding = untar_get_padding(size);
 	buf_reset(&u->meta);
 	u->state = UNTAR_META;
 	return UNTAR_MORE;
 }
 
-static int take_name(struct untar *u, const struct tar_header *h)
+static int untar_set_name(struct untar *u, const struct tar_write_header *h)
 {
 	bool ustar = memcmp(h->magic, "ustar", 6) == 0;
-	struct str prefix = text_of(h->prefix, sizeof(h->prefix));
+	struct str prefix = untar_get_text(h->prefix, sizeof(h->prefix));
 
 	if (!u->has_name) {
 		buf_reset(&u->name);
@@ -113,18 +113,18 @@ static int take_name(struct untar *u, const struct tar_header *h)
 			buf_str(&u->name, prefix);
 			buf_putc(&u->name, '/');
 		}
-		buf_str(&u->name, text_of(h->name, sizeof(h->name)));
+		buf_str(&u->name, untar_get_text(h->name, sizeof(h->name)));
 	}
 	if (!u->has_target) {
 		buf_reset(&u->target);
-		buf_str(&u->target, text_of(h->target, sizeof(h->target)));
+		buf_str(&u->target, untar_get_text(h->target, sizeof(h->target)));
 	}
 	u->entry.name = buf_view(&u->name);
 	u->entry.target = buf_view(&u->target);
 	return u->name.err ? u->name.err : u->target.err;
 }
 
-static int take_type(struct untar *u, char type)
+static int untar_set_type(struct untar *u, char type)
 {
 	switch (type) {
 	case '0':
@@ -144,38 +144,39 @@ static int take_type(struct untar *u, char type)
 		u->entry.type = UNTAR_DIR;
 		return 0;
 	default:
-		return bad(u, "is neither a file, a folder nor a link");
+		return untar_refuse(u, "is neither a file, a folder nor a link");
 	}
 }
 
 /* Makes the entry of the header and of the extended headers before it. */
-static int begin_entry(struct untar *u, const struct tar_header *h, uint64_t size)
+static int untar_begin_entry(
+	struct untar *u, const struct tar_write_header *h, uint64_t size)
 {
 	uint64_t mode, mtime;
-	int r = take_name(u, h);
+	int r = untar_set_name(u, h);
 
 	if (!r)
-		r = take_type(u, h->type);
+		r = untar_set_type(u, h->type);
 	if (r)
 		return r;
-	if (number_of(h->mode, sizeof(h->mode), &mode))
-		return bad(u, "has a damaged header");
-	if (number_of(h->mtime, sizeof(h->mtime), &mtime))
+	if (untar_parse_number(h->mode, sizeof(h->mode), &mode))
+		return untar_refuse(u, "has a damaged header");
+	if (untar_parse_number(h->mtime, sizeof(h->mtime), &mtime))
 		mtime = 0;
 	u->entry.mode = mode & 07777;
 	u->entry.mtime = u->has_mtime ? u->mtime : (int64_t)(mtime & INT64_MAX);
 	u->entry.size = u->entry.type == UNTAR_FILE ? size : 0;
 	/* Hard links of pax may have content, which is discarded. */
 	u->left = size;
-	u->padding = padding_of(size);
+	u->padding = untar_get_padding(size);
 	u->state = UNTAR_CONTENT;
 	u->has_name = u->has_target = u->has_size = u->has_mtime = false;
 	return UNTAR_ENTRY;
 }
 
-static int on_header(struct untar *u)
+static int untar_on_header(struct untar *u)
 {
-	struct tar_header h;
+	struct tar_write_header h;
 	uint64_t size;
 	bool empty = true;
 
@@ -189,25 +190,25 @@ static int on_header(struct untar *u)
 		return UNTAR_DONE;
 	}
 	u->zeros = 0;
-	if (!is_sum_right(u, &h))
-		return bad(u, "is no tar archive, or damaged");
-	if (number_of(h.size, sizeof(h.size), &size))
-		return bad(u, "has a damaged header");
+	if (!untar_is_sum_valid(u, &h))
+		return untar_refuse(u, "is no tar archive, or damaged");
+	if (untar_parse_number(h.size, sizeof(h.size), &size))
+		return untar_refuse(u, "has a damaged header");
 	switch (h.type) {
 	case 'x':
 	case 'g':
 	case 'L':
 	case 'K':
-		return begin_meta(u, h.type, size);
+		return untar_begin_meta(u, h.type, size);
 	default:
 		if (u->has_size)
 			size = u->size;
-		return begin_entry(u, &h, size);
+		return untar_begin_entry(u, &h, size);
 	}
 }
 
 /* Parses decimal seconds, with an optional sign and fraction. */
-static int64_t seconds_of(struct str s)
+static int64_t untar_parse_seconds(struct str s)
 {
 	int64_t v;
 
@@ -215,7 +216,7 @@ static int64_t seconds_of(struct str s)
 	return str_i64(s, &v) == 0 ? v : 0;
 }
 
-static int on_record(struct untar *u, struct str key, struct str value)
+static int untar_on_record(struct untar *u, struct str key, struct str value)
 {
 	if (str_eq(key, STR("path"))) {
 		u->has_name = true;
@@ -228,18 +229,18 @@ static int on_record(struct untar *u, struct str key, struct str value)
 	} else if (str_eq(key, STR("size"))) {
 		u->has_size = true;
 		if (str_u64(value, INT64_MAX, &u->size))
-			return bad(u, "has a damaged header");
+			return untar_refuse(u, "has a damaged header");
 	} else if (str_eq(key, STR("mtime"))) {
 		u->has_mtime = true;
-		u->mtime = seconds_of(value);
+		u->mtime = untar_parse_seconds(value);
 	} else if (str_starts(key, STR("GNU.sparse."))) {
-		return bad(u, "is a sparse file");
+		return untar_refuse(u, "is a sparse file");
 	}
 	return u->name.err ? u->name.err : u->target.err;
 }
 
 /* Reads records "LENGTH KEY=VALUE\n" (POSIX.1-2001); LENGTH counts the whole record. */
-static int on_pax(struct untar *u)
+static int untar_on_pax(struct untar *u)
 {
 	struct str rest = buf_view(&u->meta);
 	int r = 0;
@@ -251,24 +252,24 @@ static int on_pax(struct untar *u)
 
 		if (str_u64(str_make(rest.p, digits), rest.n, &n) || n < digits + 2 ||
 			rest.p[n - 1] != '\n')
-			return bad(u, "has a damaged header");
+			return untar_refuse(u, "has a damaged header");
 		record = str_make(rest.p + digits + 1, (size_t)n - digits - 2);
 		rest = str_skip(rest, (size_t)n);
 		if (str_find_byte(record, '=') == record.n)
-			return bad(u, "has a damaged header");
+			return untar_refuse(u, "has a damaged header");
 		key = str_cut(&record, '=');
-		r = on_record(u, key, record);
+		r = untar_on_record(u, key, record);
 	}
 	return r;
 }
 
-static int on_meta(struct untar *u)
+static int untar_on_meta(struct untar *u)
 {
-	struct str text = text_of(u->meta.p, u->meta.n);
+	struct str text = untar_get_text(u->meta.p, u->meta.n);
 
 	switch (u->meta_type) {
 	case 'x':
-		return on_pax(u);
+		return untar_on_pax(u);
 	case 'L':
 		u->has_name = true;
 		buf_reset(&u->name);
@@ -285,7 +286,7 @@ static int on_meta(struct untar *u)
 	}
 }
 
-static struct str take(struct str *in, uint64_t most)
+static struct str untar_cut_input(struct str *in, uint64_t most)
 {
 	struct str s = str_make(in->p, in->n < most ? in->n : (size_t)most);
 
@@ -293,31 +294,31 @@ static struct str take(struct str *in, uint64_t most)
 	return s;
 }
 
-static int step_header(struct untar *u, struct str *in)
+static int untar_step_header(struct untar *u, struct str *in)
 {
-	struct str s = take(in, UNTAR_BLOCK - u->block_n);
+	struct str s = untar_cut_input(in, UNTAR_BLOCK - u->block_n);
 
 	memcpy(u->block + u->block_n, s.p, s.n);
 	u->block_n += s.n;
 	if (u->block_n < UNTAR_BLOCK)
 		return UNTAR_MORE;
 	u->block_n = 0;
-	return on_header(u);
+	return untar_on_header(u);
 }
 
-static int step_meta(struct untar *u, struct str *in)
+static int untar_step_meta(struct untar *u, struct str *in)
 {
-	struct str s = take(in, u->left);
+	struct str s = untar_cut_input(in, u->left);
 
 	buf_str(&u->meta, s);
 	u->left -= s.n;
 	if (u->left)
 		return u->meta.err;
 	u->state = UNTAR_PADDING;
-	return u->meta.err ? u->meta.err : on_meta(u);
+	return u->meta.err ? u->meta.err : untar_on_meta(u);
 }
 
-static int step_content(struct untar *u, struct str *in, struct str *piece)
+static int untar_step_content(struct untar *u, struct str *in, struct str *piece)
 {
 	bool file = u->entry.type == UNTAR_FILE;
 	struct str s;
@@ -326,7 +327,7 @@ static int step_content(struct untar *u, struct str *in, struct str *piece)
 		u->state = UNTAR_PADDING;
 		return file ? UNTAR_END : UNTAR_MORE;
 	}
-	s = take(in, u->left);
+	s = untar_cut_input(in, u->left);
 	u->left -= s.n;
 	if (!file)
 		return UNTAR_MORE;
@@ -347,28 +348,28 @@ int untar_next(struct untar *u, struct str *in, struct str *piece)
 			return UNTAR_MORE;
 		switch (u->state) {
 		case UNTAR_HEADER:
-			r = step_header(u, in);
+			r = untar_step_header(u, in);
 			break;
 		case UNTAR_META:
-			r = step_meta(u, in);
+			r = untar_step_meta(u, in);
 			break;
 		case UNTAR_CONTENT:
-			r = step_content(u, in, piece);
+			r = untar_step_content(u, in, piece);
 			break;
 		case UNTAR_PADDING:
-			u->padding -= take(in, u->padding).n;
+			u->padding -= untar_cut_input(in, u->padding).n;
 			if (u->padding == 0)
 				u->state = UNTAR_HEADER;
 			break;
 		case UNTAR_EPILOGUE:
-			take(in, in->n);
+			untar_cut_input(in, in->n);
 			break;
 		}
 	}
 	return r;
 }
 
-uint64_t untar_pass(struct untar *u)
+uint64_t untar_skip_content(struct untar *u)
 {
 	uint64_t n = u->left + u->padding;
 

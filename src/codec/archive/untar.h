@@ -48,7 +48,7 @@ enum { UNTAR_BLOCK = 512 };
 struct untar {
 	enum untar_state state;
 	struct untar_entry entry;
-	const char *why; /* error message */
+	const char *reason; /* error message */
 
 	unsigned char block[UNTAR_BLOCK];
 	size_t block_n;
@@ -77,6 +77,6 @@ int untar_next(struct untar *u, struct str *in, struct str *piece) MUST_USE;
  * After UNTAR_ENTRY, for seekable input: returns the bytes of content and padding that
  * the caller skips. The next input is the header after them; no UNTAR_END follows.
  */
-uint64_t untar_pass(struct untar *u) MUST_USE;
+uint64_t untar_skip_content(struct untar *u) MUST_USE;
 
 #endif

@@ -38,16 +38,16 @@ struct unzip {
 	struct buf directory;
 	uint64_t directory_at;
 	uint64_t entries;
-	const char *why;    /* error message */
-	struct str culprit; /* the entry with the error, or empty */
+	const char *reason;    /* error message */
+	struct str error_name; /* the entry with the error, or empty */
 
 	uint64_t next_i; /* the next entry of unzip_next */
 	size_t next_at;
 
 	/* For the content, allocated at the first use. */
 	z_stream z;
-	bool unpacks;
-	unsigned char *room;
+	bool z_ready;
+	unsigned char *buffer;
 };
 
 /*
@@ -79,5 +79,5 @@ struct unzip_content {
 int unzip_begin(
 	struct unzip_content *c, struct unzip *u, const struct unzip_entry *e) MUST_USE;
 /* 1 with the next piece; 0 at the end if size and checksum match; or an error. */
-int unzip_piece(struct unzip_content *c, struct str *piece) MUST_USE;
+int unzip_read_piece(struct unzip_content *c, struct str *piece) MUST_USE;
 #endif

@@ -31,10 +31,10 @@ struct zip {
 	/* The open entry, whose content comes in pieces. */
 	bool open;
 	struct zip_record entry;
-	uint64_t most; /* maximum size of its content */
+	uint64_t max_size; /* maximum size of its content */
 	struct buf name;
 	z_stream z;
-	bool packs; /* z is initialized, and reused for each entry */
+	bool z_ready; /* z is initialized, and reused for each entry */
 	int level;
 
 	/* The central directory. */
@@ -55,19 +55,19 @@ void zip_free(struct zip *z);
 int zip_put(struct zip *z, const struct zip_entry *e, struct str content) MUST_USE;
 
 /*
- * Adds a file of at most most bytes whose content follows by zip_data, in pieces, until
- * zip_close. level is that of deflate, 0 for none. Results as of zip_put; zip_data also
- * returns ERR_RANGE for more than most bytes, and zip_close if small pieces at level 0
- * made the packed size too large for the header.
+ * Adds a file of at most most bytes whose content follows by zip_add_data, in pieces,
+ * until zip_close. level is that of deflate, 0 for none. Results as of zip_put;
+ * zip_add_data also returns ERR_RANGE for more than most bytes, and zip_close if small
+ * pieces at level 0 made the packed size too large for the header.
  */
 int zip_open(struct zip *z, const struct zip_entry *e, uint64_t most, int level) MUST_USE;
-int zip_data(struct zip *z, struct str piece) MUST_USE;
+int zip_add_data(struct zip *z, struct str piece) MUST_USE;
 int zip_close(struct zip *z) MUST_USE;
 /*
- * Like zip_data at level 0 for up to ZIP_BLOCK_MAX bytes, but the caller sends them:
+ * Like zip_add_data at level 0 for up to ZIP_BLOCK_MAX bytes, but the caller sends them:
  * first the buf, then head, then piece.
  */
-int zip_block(struct zip *z, struct str piece, char head[ZIP_BLOCK_HEAD]) MUST_USE;
+int zip_add_block(struct zip *z, struct str piece, char head[ZIP_BLOCK_HEAD]) MUST_USE;
 
 /*
  * Writes the end of the archive, some 64 KiB at a time: 1, empty the buf and call

@@ -31,18 +31,18 @@ void zip_index_free(struct zip_index *ix)
 	*ix = (struct zip_index){.entries = 0};
 }
 
-static struct zip_index_chunk *chunk_new(void)
+static struct zip_index_chunk *zip_index_chunk_new(void)
 {
 	return calloc(1, sizeof(struct zip_index_chunk));
 }
 
-static int add_chunk(struct zip_index *ix)
+static int zip_index_add_chunk(struct zip_index *ix)
 {
 	struct zip_index_chunk *c;
 
 	if (ix->memory + sizeof(*c) > ZIP_INDEX_MAX)
 		return ERR_LIMIT;
-	c = chunk_new();
+	c = zip_index_chunk_new();
 	if (!c)
 		return -ENOMEM;
 	ix->memory += sizeof(*c);
@@ -53,9 +53,9 @@ static int add_chunk(struct zip_index *ix)
 	return 0;
 }
 
-static int begin(struct zip_index *ix)
+static int zip_index_begin(struct zip_index *ix)
 {
-	int r = add_chunk(ix);
+	int r = zip_index_add_chunk(ix);
 
 	if (r)
 		return r;
@@ -67,7 +67,7 @@ static int begin(struct zip_index *ix)
 	return 0;
 }
 
-static int pack(struct zip_index *ix, int flush)
+static int zip_index_deflate(struct zip_index *ix, int flush)
 {
 	int r = Z_OK;
 
@@ -80,14 +80,14 @@ static int pack(struct zip_index *ix, int flush)
 		ix->last->n = sizeof(ix->last->bytes) - ix->z.avail_out;
 		if (ix->z.avail_out || r == Z_STREAM_END)
 			return 0;
-		err = add_chunk(ix);
+		err = zip_index_add_chunk(ix);
 		if (err)
 			return err;
 	}
 }
 
 /* Writes a number, seven bits per byte, low bits first. */
-static void put_number(struct buf *b, uint64_t v)
+static void zip_index_put_number(struct buf *b, uint64_t v)
 {
 	for (; v > 127; v >>= 7)
 		buf_putc(b, (char)(v | 128));
@@ -95,17 +95,17 @@ static void put_number(struct buf *b, uint64_t v)
 }
 
 /* Zigzag encoding: small signed numbers become small unsigned ones. */
-static uint64_t fold(int64_t v)
+static uint64_t zip_index_encode_zigzag(int64_t v)
 {
 	return v < 0 ? ~((uint64_t)v << 1) : (uint64_t)v << 1;
 }
 
-static int64_t unfold(uint64_t v)
+static int64_t zip_index_decode_zigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-static size_t shared(struct str a, struct str b)
+static size_t zip_index_match_prefix(struct str a, struct str b)
 {
 	size_t n = 0;
 
@@ -118,41 +118,41 @@ int zip_index_add(struct zip_index *ix, const struct zip_record *r)
 {
 	struct buf *b = &ix->line;
 	size_t same;
-	int err = ix->state == ZIP_INDEX_NEW ? begin(ix) : 0;
+	int err = ix->state == ZIP_INDEX_NEW ? zip_index_begin(ix) : 0;
 
 	if (err)
 		return err;
 	assert(ix->state == ZIP_INDEX_WRITES && r->name.n <= 65535);
-	same = shared(buf_view(&ix->name), r->name);
+	same = zip_index_match_prefix(buf_view(&ix->name), r->name);
 	buf_reset(b);
 	buf_putc(b,
 		(char)((r->deflated ? DEFLATED : 0) | (r->streamed ? STREAMED : 0) |
 			(r->zip64 ? ZIP64 : 0)));
-	put_number(b, same);
-	put_number(b, r->name.n - same);
+	zip_index_put_number(b, same);
+	zip_index_put_number(b, r->name.n - same);
 	buf_str(b, str_skip(r->name, same));
-	put_number(b, r->mode);
-	put_number(b, fold(r->mtime - ix->mtime));
-	put_number(b, r->size);
-	put_number(b, fold((int64_t)(r->packed - r->size)));
+	zip_index_put_number(b, r->mode);
+	zip_index_put_number(b, zip_index_encode_zigzag(r->mtime - ix->mtime));
+	zip_index_put_number(b, r->size);
+	zip_index_put_number(b, zip_index_encode_zigzag((int64_t)(r->packed - r->size)));
 	buf_put(b, &r->crc, sizeof(r->crc));
 	buf_reset(&ix->name);
 	buf_str(&ix->name, r->name);
 	ix->mtime = r->mtime;
 	if (b->err || ix->name.err)
 		return -ENOMEM;
-	err = pack(ix, Z_NO_FLUSH);
+	err = zip_index_deflate(ix, Z_NO_FLUSH);
 	if (!err)
 		ix->entries++;
 	return err;
 }
 
-static int turn_around(struct zip_index *ix)
+static int zip_index_begin_read(struct zip_index *ix)
 {
 	int r;
 
 	buf_reset(&ix->line);
-	r = pack(ix, Z_FINISH);
+	r = zip_index_deflate(ix, Z_FINISH);
 	deflateEnd(&ix->z);
 	ix->state = ZIP_INDEX_NEW;
 	if (r)
@@ -168,7 +168,7 @@ static int turn_around(struct zip_index *ix)
 }
 
 /* Decompresses exactly n bytes. Each chunk is freed when it is used up. */
-static int unpack(struct zip_index *ix, void *p, size_t n)
+static int zip_index_inflate(struct zip_index *ix, void *p, size_t n)
 {
 	ix->z.next_out = p;
 	ix->z.avail_out = (unsigned)n;
@@ -188,13 +188,13 @@ static int unpack(struct zip_index *ix, void *p, size_t n)
 	return 0;
 }
 
-static int take_number(struct zip_index *ix, uint64_t *out)
+static int zip_index_read_number(struct zip_index *ix, uint64_t *out)
 {
 	uint64_t v = 0;
 	unsigned char c = 128;
 
 	for (unsigned i = 0; i < NUMBER_MAX && c & 128; i++) {
-		int r = unpack(ix, &c, 1);
+		int r = zip_index_inflate(ix, &c, 1);
 
 		if (r)
 			return r;
@@ -204,21 +204,21 @@ static int take_number(struct zip_index *ix, uint64_t *out)
 	return 0;
 }
 
-static int take_name(struct zip_index *ix)
+static int zip_index_read_name(struct zip_index *ix)
 {
 	uint64_t same, more;
 	char *room;
-	int r = take_number(ix, &same);
+	int r = zip_index_read_number(ix, &same);
 
 	if (!r)
-		r = take_number(ix, &more);
+		r = zip_index_read_number(ix, &more);
 	if (r)
 		return r;
 	ix->name.n = (size_t)same;
-	room = buf_room(&ix->name, (size_t)more + 1);
+	room = buf_reserve(&ix->name, (size_t)more + 1);
 	if (!room)
 		return -ENOMEM;
-	r = unpack(ix, room, (size_t)more);
+	r = zip_index_inflate(ix, room, (size_t)more);
 	buf_commit(&ix->name, (size_t)more);
 	return r;
 }
@@ -232,29 +232,29 @@ int zip_index_next(struct zip_index *ix, struct zip_record *out)
 
 	if (ix->entries == 0)
 		return 1;
-	r = ix->state == ZIP_INDEX_WRITES ? turn_around(ix) : 0;
+	r = ix->state == ZIP_INDEX_WRITES ? zip_index_begin_read(ix) : 0;
 	if (!r)
-		r = unpack(ix, &flags, 1);
+		r = zip_index_inflate(ix, &flags, 1);
 	if (!r)
-		r = take_name(ix);
+		r = zip_index_read_name(ix);
 	if (!r)
-		r = take_number(ix, &mode);
+		r = zip_index_read_number(ix, &mode);
 	if (!r)
-		r = take_number(ix, &mtime);
+		r = zip_index_read_number(ix, &mtime);
 	if (!r)
-		r = take_number(ix, &rec.size);
+		r = zip_index_read_number(ix, &rec.size);
 	if (!r)
-		r = take_number(ix, &packed);
+		r = zip_index_read_number(ix, &packed);
 	if (!r)
-		r = unpack(ix, &rec.crc, sizeof(rec.crc));
+		r = zip_index_inflate(ix, &rec.crc, sizeof(rec.crc));
 	if (r)
 		return r;
 	ix->entries--;
-	ix->mtime += unfold(mtime);
+	ix->mtime += zip_index_decode_zigzag(mtime);
 	rec.name = buf_view(&ix->name);
 	rec.mode = (uint32_t)mode;
 	rec.mtime = ix->mtime;
-	rec.packed = rec.size + (uint64_t)unfold(packed);
+	rec.packed = rec.size + (uint64_t)zip_index_decode_zigzag(packed);
 	rec.deflated = flags & DEFLATED;
 	rec.streamed = flags & STREAMED;
 	rec.zip64 = flags & ZIP64;

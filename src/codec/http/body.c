@@ -18,7 +18,7 @@ void body_init(struct body *b, enum http_framing framing, uint64_t length)
 		b->state = BODY_DONE;
 }
 
-static int hex(unsigned char c)
+static int body_parse_hex(unsigned char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -26,7 +26,7 @@ static int hex(unsigned char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int go(struct body *b, enum body_state next)
+static int body_set_state(struct body *b, enum body_state next)
 {
 	b->state = next;
 	b->line_n = 0;
@@ -34,24 +34,25 @@ static int go(struct body *b, enum body_state next)
 }
 
 /* Accepts only the byte want, and then enters the state next. */
-static int expect(struct body *b, unsigned char c, char want, enum body_state next)
+static int body_expect_byte(
+	struct body *b, unsigned char c, char want, enum body_state next)
 {
-	return c == (unsigned char)want ? go(b, next) : ERR_SYNTAX;
+	return c == (unsigned char)want ? body_set_state(b, next) : ERR_SYNTAX;
 }
 
-static int on_data_cr(struct body *b, unsigned char c)
+static int body_on_data_cr(struct body *b, unsigned char c)
 {
-	return expect(b, c, '\r', BODY_DATA_LF);
+	return body_expect_byte(b, c, '\r', BODY_DATA_LF);
 }
 
-static int on_data_lf(struct body *b, unsigned char c)
+static int body_on_data_lf(struct body *b, unsigned char c)
 {
-	return expect(b, c, '\n', BODY_SIZE);
+	return body_expect_byte(b, c, '\n', BODY_SIZE);
 }
 
-static int on_size(struct body *b, unsigned char c)
+static int body_on_size(struct body *b, unsigned char c)
 {
-	int digit = hex(c);
+	int digit = body_parse_hex(c);
 
 	if (digit >= 0) {
 		b->left = b->left << 4 | (unsigned)digit;
@@ -60,78 +61,78 @@ static int on_size(struct body *b, unsigned char c)
 	if (b->line_n == 0)
 		return ERR_SYNTAX;
 	if (c == ';')
-		return go(b, BODY_EXT);
-	return expect(b, c, '\r', BODY_SIZE_LF);
+		return body_set_state(b, BODY_EXT);
+	return body_expect_byte(b, c, '\r', BODY_SIZE_LF);
 }
 
-static int on_ext(struct body *b, unsigned char c)
+static int body_on_ext(struct body *b, unsigned char c)
 {
 	if (c == '\r')
-		return go(b, BODY_SIZE_LF);
+		return body_set_state(b, BODY_SIZE_LF);
 	if (!http_is_value_char(c) || ++b->line_n > HTTP_CHUNK_EXT_MAX)
 		return ERR_SYNTAX;
 	return 0;
 }
 
-static int on_size_lf(struct body *b, unsigned char c)
+static int body_on_size_lf(struct body *b, unsigned char c)
 {
-	return expect(b, c, '\n', b->left ? BODY_DATA : BODY_LINE);
+	return body_expect_byte(b, c, '\n', b->left ? BODY_DATA : BODY_LINE);
 }
 
 /* Trailer fields are checked like header fields, and discarded. */
-static int trailer(struct body *b, enum body_state next)
+static int body_count_trailer(struct body *b, enum body_state next)
 {
 	b->state = next;
 	return ++b->trailer_n > HTTP_TRAILER_MAX ? ERR_LIMIT : 0;
 }
 
-static int on_line(struct body *b, unsigned char c)
+static int body_on_line(struct body *b, unsigned char c)
 {
 	if (http_is_token_char(c))
-		return trailer(b, BODY_NAME);
-	return expect(b, c, '\r', BODY_LAST_LF);
+		return body_count_trailer(b, BODY_NAME);
+	return body_expect_byte(b, c, '\r', BODY_LAST_LF);
 }
 
-static int on_name(struct body *b, unsigned char c)
+static int body_on_name(struct body *b, unsigned char c)
 {
 	if (c == ':')
-		return trailer(b, BODY_VALUE);
-	return http_is_token_char(c) ? trailer(b, BODY_NAME) : ERR_SYNTAX;
+		return body_count_trailer(b, BODY_VALUE);
+	return http_is_token_char(c) ? body_count_trailer(b, BODY_NAME) : ERR_SYNTAX;
 }
 
-static int on_value(struct body *b, unsigned char c)
+static int body_on_value(struct body *b, unsigned char c)
 {
 	if (c == '\r')
-		return trailer(b, BODY_VALUE_LF);
-	return http_is_value_char(c) ? trailer(b, BODY_VALUE) : ERR_SYNTAX;
+		return body_count_trailer(b, BODY_VALUE_LF);
+	return http_is_value_char(c) ? body_count_trailer(b, BODY_VALUE) : ERR_SYNTAX;
 }
 
-static int on_value_lf(struct body *b, unsigned char c)
+static int body_on_value_lf(struct body *b, unsigned char c)
 {
-	return expect(b, c, '\n', BODY_LINE);
+	return body_expect_byte(b, c, '\n', BODY_LINE);
 }
 
-static int on_last_lf(struct body *b, unsigned char c)
+static int body_on_last_lf(struct body *b, unsigned char c)
 {
-	return expect(b, c, '\n', BODY_DONE);
+	return body_expect_byte(b, c, '\n', BODY_DONE);
 }
 
 typedef int byte_fn(struct body *b, unsigned char c);
 
 static byte_fn *const on_byte[BODY_STATES] = {
-	[BODY_DATA_CR] = on_data_cr,
-	[BODY_DATA_LF] = on_data_lf,
-	[BODY_SIZE] = on_size,
-	[BODY_EXT] = on_ext,
-	[BODY_SIZE_LF] = on_size_lf,
-	[BODY_LINE] = on_line,
-	[BODY_NAME] = on_name,
-	[BODY_VALUE] = on_value,
-	[BODY_VALUE_LF] = on_value_lf,
-	[BODY_LAST_LF] = on_last_lf,
+	[BODY_DATA_CR] = body_on_data_cr,
+	[BODY_DATA_LF] = body_on_data_lf,
+	[BODY_SIZE] = body_on_size,
+	[BODY_EXT] = body_on_ext,
+	[BODY_SIZE_LF] = body_on_size_lf,
+	[BODY_LINE] = body_on_line,
+	[BODY_NAME] = body_on_name,
+	[BODY_VALUE] = body_on_value,
+	[BODY_VALUE_LF] = body_on_value_lf,
+	[BODY_LAST_LF] = body_on_last_lf,
 };
 
-static struct str take_data(struct body *b, struct str *in)
+static struct str body_read_data(struct body *b, struct str *in)
 {
 	size_t n = in->n < b->left ? in->n : (size_t)b->left;
 	struct str piece = str_make(in->p, n);
@@ -146,12 +147,12 @@ static struct str take_data(struct body *b, struct str *in)
 	return piece;
 }
 
-uint64_t body_sure(const struct body *b)
+uint64_t body_get_remaining(const struct body *b)
 {
 	return b->framing == HTTP_LENGTH && b->state == BODY_DATA ? b->left : 0;
 }
 
-void body_passed(struct body *b, uint64_t n)
+void body_skip_data(struct body *b, uint64_t n)
 {
 	b->data += n;
 	b->left -= n;
@@ -167,7 +168,7 @@ int body_next(struct body *b, struct str *in, struct str *piece)
 		int r;
 
 		if (b->state == BODY_DATA) {
-			data = take_data(b, in);
+			data = body_read_data(b, in);
 			continue;
 		}
 		/*

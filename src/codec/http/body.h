@@ -49,9 +49,9 @@ int body_next(struct body *b, struct str *in, struct str *piece) MUST_USE;
  * The number of bytes that follow and are certainly data; 0 if only body_next can find
  * out.
  */
-uint64_t body_sure(const struct body *b);
+uint64_t body_get_remaining(const struct body *b);
 /* The caller has moved n of those bytes past body_next. */
-void body_passed(struct body *b, uint64_t n);
+void body_skip_data(struct body *b, uint64_t n);
 
 /* The stream has ended. 0 if that completes the body, else ERR_CLOSED. */
 int body_close(struct body *b) MUST_USE;

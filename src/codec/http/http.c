@@ -27,7 +27,7 @@ static const struct http_fault start_too_long = {414, "The request line is too l
 static const struct http_fault head_too_long = {431, "The request head is too large."};
 
 /* The head being parsed, and the values of its fields so far. */
-struct gate {
+struct http_parser {
 	struct http_head *head;
 	struct str in;
 	const struct http_fault *fault;
@@ -35,7 +35,7 @@ struct gate {
 	bool has_host, has_length, has_coding, close, keep_alive;
 };
 
-static int fail(struct gate *g, const struct http_fault *fault)
+static int http_set_fault(struct http_parser *g, const struct http_fault *fault)
 {
 	g->fault = fault;
 	return ERR_SYNTAX;
@@ -45,7 +45,7 @@ static int fail(struct gate *g, const struct http_fault *fault)
 #define FAIL(g, code, text) \
 	({ \
 		static const struct http_fault fault_ = {(code), (text)}; \
-		fail((g), &fault_); \
+		http_set_fault((g), &fault_); \
 	})
 
 bool http_is_token_char(unsigned char c)
@@ -58,31 +58,31 @@ bool http_is_value_char(unsigned char c)
 	return c == '\t' || (c >= 0x20 && c != 0x7f);
 }
 
-static bool is_target_char(unsigned char c)
+static bool http_is_target_char(unsigned char c)
 {
 	return c > 0x20 && c < 0x7f && c != '#';
 }
 
-static bool is_digit(unsigned char c)
+static bool http_is_digit(unsigned char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_name_char(unsigned char c)
+static bool http_is_name_char(unsigned char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	return http_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 		(c && strchr("-._~%", c));
 }
 
-static bool is_ipv6_char(unsigned char c)
+static bool http_is_ipv6_char(unsigned char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ||
+	return http_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ||
 		c == ':' || c == '.';
 }
 
 typedef bool class_fn(unsigned char c);
 
-static bool all(struct str s, class_fn *in_class)
+static bool http_has_only(struct str s, class_fn *in_class)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (!in_class((unsigned char)s.p[i]))
@@ -90,12 +90,12 @@ static bool all(struct str s, class_fn *in_class)
 	return true;
 }
 
-static bool is_token(struct str s)
+static bool http_is_token(struct str s)
 {
-	return s.n > 0 && all(s, http_is_token_char);
+	return s.n > 0 && http_has_only(s, http_is_token_char);
 }
 
-static struct http_span span(const struct gate *g, struct str s)
+static struct http_span http_make_span(const struct http_parser *g, struct str s)
 {
 	return (struct http_span){(uint16_t)(s.p - g->in.p), (uint16_t)s.n};
 }
@@ -104,8 +104,8 @@ static struct http_span span(const struct gate *g, struct str s)
  * Takes the next line, without its CRLF; the line must end before the offset end. Each
  * byte is examined only once, even if a line arrives in many small pieces.
  */
-static int take_line(
-	struct gate *g, size_t end, const struct http_fault *too_long, struct str *line)
+static int http_read_line(struct http_parser *g, size_t end,
+	const struct http_fault *too_long, struct str *line)
 {
 	struct http_head *h = g->head;
 	size_t have = g->in.n < end ? g->in.n : end;
@@ -114,7 +114,7 @@ static int take_line(
 
 	if (!lf) {
 		h->scanned = (uint16_t)have;
-		return have == end ? fail(g, too_long) : 1;
+		return have == end ? http_set_fault(g, too_long) : 1;
 	}
 	h->line = h->scanned = (uint16_t)(lf + 1 - g->in.p);
 	if (lf == g->in.p + at || lf[-1] != '\r')
@@ -123,7 +123,7 @@ static int take_line(
 	return 0;
 }
 
-static int take_field(struct gate *g, struct str line)
+static int http_parse_field(struct http_parser *g, struct str line)
 {
 	struct http_head *h = g->head;
 	struct str value = line;
@@ -133,22 +133,23 @@ static int take_field(struct gate *g, struct str line)
 		return FAIL(g, 400, "A header is folded over several lines.");
 	if (name.n == line.n)
 		return FAIL(g, 400, "A header has no colon.");
-	if (!is_token(name))
+	if (!http_is_token(name))
 		return FAIL(g, 400, "A header name is malformed.");
-	if (!all(value, http_is_value_char))
+	if (!http_has_only(value, http_is_value_char))
 		return FAIL(g, 400, "A header value has a control character.");
 	if (h->fields_n == HTTP_FIELDS_MAX)
 		return FAIL(g, 431, "The request has too many headers.");
 	value = str_trim(value, " \t");
-	h->fields[h->fields_n++] = (struct http_field){span(g, name), span(g, value)};
+	h->fields[h->fields_n++] =
+		(struct http_field){http_make_span(g, name), http_make_span(g, value)};
 	return 0;
 }
 
-static int take_fields(struct gate *g)
+static int http_parse_fields(struct http_parser *g)
 {
 	for (;;) {
 		struct str line;
-		int r = take_line(g, HTTP_HEAD_MAX, &head_too_long, &line);
+		int r = http_read_line(g, HTTP_HEAD_MAX, &head_too_long, &line);
 
 		if (r)
 			return r;
@@ -156,17 +157,17 @@ static int take_fields(struct gate *g)
 			g->head->n = g->head->line;
 			return 0;
 		}
-		r = take_field(g, line);
+		r = http_parse_field(g, line);
 		if (r)
 			return r;
 	}
 }
 
-static int take_version(struct gate *g, struct str v)
+static int http_parse_version(struct http_parser *g, struct str v)
 {
 	if (v.n != 8 || !str_starts(v, STR("HTTP/")) ||
-		!is_digit((unsigned char)v.p[5]) || v.p[6] != '.' ||
-		!is_digit((unsigned char)v.p[7]))
+		!http_is_digit((unsigned char)v.p[5]) || v.p[6] != '.' ||
+		!http_is_digit((unsigned char)v.p[7]))
 		return FAIL(g, 400, "The HTTP version is malformed.");
 	if (v.p[5] != '1' || v.p[7] > '1')
 		return FAIL(g, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
@@ -176,7 +177,7 @@ static int take_version(struct gate *g, struct str v)
 
 /* Rules for single fields; the results are stored in the gate. */
 
-static bool host_valid(struct str host)
+static bool http_is_host(struct str host)
 {
 	struct str rest = host;
 	struct str name;
@@ -186,29 +187,30 @@ static bool host_valid(struct str host)
 
 		name = str_make(host.p + 1, n - 1);
 		rest = str_skip(host, n + 1);
-		if (n == host.n || !all(name, is_ipv6_char) || (rest.n && *rest.p != ':'))
+		if (n == host.n || !http_has_only(name, http_is_ipv6_char) ||
+			(rest.n && *rest.p != ':'))
 			return false;
 		rest = str_skip(rest, 1);
 	} else {
 		name = str_cut(&rest, ':');
-		if (!all(name, is_name_char))
+		if (!http_has_only(name, http_is_name_char))
 			return false;
 	}
-	return name.n > 0 && rest.n <= PORT_DIGITS && all(rest, is_digit);
+	return name.n > 0 && rest.n <= PORT_DIGITS && http_has_only(rest, http_is_digit);
 }
 
-static int rule_host(struct gate *g, struct str value)
+static int http_check_host(struct http_parser *g, struct str value)
 {
 	if (g->has_host)
 		return FAIL(g, 400, "The Host header stands twice.");
-	if (!host_valid(value))
+	if (!http_is_host(value))
 		return FAIL(g, 400, "The Host header is malformed.");
 	g->has_host = true;
 	g->host = value;
 	return 0;
 }
 
-static int rule_length(struct gate *g, struct str value)
+static int http_check_length(struct http_parser *g, struct str value)
 {
 	if (g->has_length)
 		return FAIL(g, 400, "The Content-Length header stands twice.");
@@ -218,7 +220,7 @@ static int rule_length(struct gate *g, struct str value)
 	return 0;
 }
 
-static int rule_coding(struct gate *g, struct str value)
+static int http_check_coding(struct http_parser *g, struct str value)
 {
 	if (g->has_coding)
 		return FAIL(g, 400, "The Transfer-Encoding header stands twice.");
@@ -228,12 +230,12 @@ static int rule_coding(struct gate *g, struct str value)
 	return 0;
 }
 
-static int rule_connection(struct gate *g, struct str value)
+static int http_check_connection(struct http_parser *g, struct str value)
 {
 	while (value.n) {
 		struct str option = str_trim(str_cut(&value, ','), " \t");
 
-		if (option.n && !is_token(option))
+		if (option.n && !http_is_token(option))
 			return FAIL(g, 400, "The Connection header is malformed.");
 		if (str_eq_nocase(option, STR("close")))
 			g->close = true;
@@ -243,7 +245,7 @@ static int rule_connection(struct gate *g, struct str value)
 	return 0;
 }
 
-static int rule_expect(struct gate *g, struct str value)
+static int http_check_expect(struct http_parser *g, struct str value)
 {
 	if (!str_eq_nocase(value, STR("100-continue")))
 		return FAIL(g, 417, "The only expectation understood is 100-continue.");
@@ -254,7 +256,7 @@ static int rule_expect(struct gate *g, struct str value)
 
 struct rule {
 	struct str name;
-	int (*apply)(struct gate *g, struct str value);
+	int (*apply)(struct http_parser *g, struct str value);
 };
 
 #define NAME(lit) \
@@ -263,17 +265,18 @@ struct rule {
 	}
 
 static const struct rule rules_of_all[] = {
-	{NAME("Content-Length"), rule_length},
-	{NAME("Transfer-Encoding"), rule_coding},
-	{NAME("Connection"), rule_connection},
+	{NAME("Content-Length"), http_check_length},
+	{NAME("Transfer-Encoding"), http_check_coding},
+	{NAME("Connection"), http_check_connection},
 };
 
 static const struct rule rules_of_requests[] = {
-	{NAME("Host"), rule_host},
-	{NAME("Expect"), rule_expect},
+	{NAME("Host"), http_check_host},
+	{NAME("Expect"), http_check_expect},
 };
 
-static int apply_rules(struct gate *g, const struct rule *rules, size_t rules_n)
+static int http_apply_rules(
+	struct http_parser *g, const struct rule *rules, size_t rules_n)
 {
 	for (unsigned i = 0; i < g->head->fields_n; i++) {
 		const struct http_field *f = &g->head->fields[i];
@@ -292,10 +295,10 @@ static int apply_rules(struct gate *g, const struct rule *rules, size_t rules_n)
 }
 
 /* Sets the length of the body and whether the connection stays: RFC 9112, 6.3 and 9.3. */
-static int set_framing(struct gate *g)
+static int http_set_framing(struct http_parser *g)
 {
 	struct http_head *h = g->head;
-	int r = apply_rules(g, rules_of_all, ARRAY_LEN(rules_of_all));
+	int r = http_apply_rules(g, rules_of_all, ARRAY_LEN(rules_of_all));
 
 	if (r)
 		return r;
@@ -327,26 +330,28 @@ void http_request_init(struct http_request *r)
 }
 
 /* Splits the target into path and query. The target starts with its path. */
-static void set_path(struct http_request *r, const struct gate *g, struct str target)
+static void http_set_path(
+	struct http_request *r, const struct http_parser *g, struct str target)
 {
 	struct str path = str_cut(&target, '?');
 
-	r->path = span(g, path);
-	r->query = span(g, target);
+	r->path = http_make_span(g, path);
+	r->query = http_make_span(g, target);
 }
 
-static int take_target(struct http_request *r, struct gate *g, struct str target)
+static int http_parse_target(
+	struct http_request *r, struct http_parser *g, struct str target)
 {
 	const struct str scheme = STR("http://");
 	struct str rest = str_skip(target, scheme.n);
 	size_t n = 0;
 
-	if (!all(target, is_target_char))
+	if (!http_has_only(target, http_is_target_char))
 		return FAIL(g, 400, "The request target has a forbidden character.");
 	if (str_starts(target, STR("/")) ||
 		(str_eq(target, STR("*")) &&
 			str_eq(http_text(g->in.p, r->method), STR("OPTIONS")))) {
-		set_path(r, g, target);
+		http_set_path(r, g, target);
 		return 0;
 	}
 	if (!str_eq_nocase(
@@ -354,19 +359,19 @@ static int take_target(struct http_request *r, struct gate *g, struct str target
 		return FAIL(g, 400, "The request target is neither a path nor http.");
 	while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?')
 		n++;
-	r->authority = span(g, str_make(rest.p, n));
-	set_path(r, g, str_skip(rest, n));
+	r->authority = http_make_span(g, str_make(rest.p, n));
+	http_set_path(r, g, str_skip(rest, n));
 	/*
 	 * An empty path means "/" (RFC 9112, 3.2.2): uses the last "/" of the scheme for
 	 * it.
 	 */
 	if (r->path.n == 0)
-		r->path = span(g, str_make(rest.p - 1, 1));
+		r->path = http_make_span(g, str_make(rest.p - 1, 1));
 	return 0;
 }
 
 /* Skips and checks the bytes at the start of the first line. 1: more bytes are needed. */
-static int look_ahead(struct gate *g)
+static int http_check_start(struct http_parser *g)
 {
 	struct http_head *h = g->head;
 
@@ -388,36 +393,36 @@ static int look_ahead(struct gate *g)
 	return 0;
 }
 
-static int take_request_line(struct http_request *r, struct gate *g)
+static int http_parse_request_line(struct http_request *r, struct http_parser *g)
 {
 	struct str rest, method, target;
-	int e = look_ahead(g);
+	int e = http_check_start(g);
 
 	if (!e)
-		e = take_line(
+		e = http_read_line(
 			g, g->head->line + (size_t)START_MAX, &start_too_long, &rest);
 	if (e)
 		return e;
 	method = str_cut(&rest, ' ');
 	target = str_cut(&rest, ' ');
-	if (!is_token(method))
+	if (!http_is_token(method))
 		return FAIL(g, 400, "The method is malformed.");
 	if (method.n > HTTP_METHOD_MAX)
 		return FAIL(g, 501, "The method is unknown.");
 	if (target.n > HTTP_TARGET_MAX)
-		return fail(g, &start_too_long);
-	r->method = span(g, method);
-	e = take_version(g, rest);
-	return e ? e : take_target(r, g, target);
+		return http_set_fault(g, &start_too_long);
+	r->method = http_make_span(g, method);
+	e = http_parse_version(g, rest);
+	return e ? e : http_parse_target(r, g, target);
 }
 
 /* Applies the rules that concern a well-formed request as a whole. */
-static int request_gate(struct http_request *r, struct gate *g)
+static int http_check_request(struct http_request *r, struct http_parser *g)
 {
-	int e = apply_rules(g, rules_of_requests, ARRAY_LEN(rules_of_requests));
+	int e = http_apply_rules(g, rules_of_requests, ARRAY_LEN(rules_of_requests));
 
 	if (!e)
-		e = set_framing(g);
+		e = http_set_framing(g);
 	if (e)
 		return e;
 	if (g->head->minor > 0 && !g->has_host)
@@ -425,7 +430,7 @@ static int request_gate(struct http_request *r, struct gate *g)
 	if (r->authority.n || r->authority.at) {
 		struct str authority = http_text(g->in.p, r->authority);
 
-		if (!host_valid(authority) ||
+		if (!http_is_host(authority) ||
 			(g->has_host && !str_eq_nocase(authority, g->host)))
 			return FAIL(g, 400, "The request target is on another host.");
 	}
@@ -434,13 +439,13 @@ static int request_gate(struct http_request *r, struct gate *g)
 
 int http_request_parse(struct http_request *r, struct str in)
 {
-	struct gate g = {.head = &r->head, .in = in};
-	int e = r->method.n ? 0 : take_request_line(r, &g);
+	struct http_parser g = {.head = &r->head, .in = in};
+	int e = r->method.n ? 0 : http_parse_request_line(r, &g);
 
 	if (!e)
-		e = take_fields(&g);
+		e = http_parse_fields(&g);
 	if (!e)
-		e = request_gate(r, &g);
+		e = http_check_request(r, &g);
 	if (e < 0)
 		r->fault = g.fault;
 	return e;
@@ -453,31 +458,31 @@ void http_response_init(struct http_response *r, bool head_request)
 	*r = (struct http_response){.to_head = head_request};
 }
 
-static int take_status_line(struct http_response *r, struct gate *g)
+static int http_parse_status_line(struct http_response *r, struct http_parser *g)
 {
 	struct str rest, version, code;
 	uint64_t status;
-	int e = g->in.n ? take_line(g, HTTP_HEAD_MAX, &head_too_long, &rest) : 1;
+	int e = g->in.n ? http_read_line(g, HTTP_HEAD_MAX, &head_too_long, &rest) : 1;
 
 	if (e)
 		return e;
 	version = str_cut(&rest, ' ');
 	code = str_cut(&rest, ' ');
-	e = take_version(g, version);
+	e = http_parse_version(g, version);
 	if (e)
 		return e;
 	if (code.n != 3 || str_u64(code, 599, &status) || status < 100)
 		return FAIL(g, 502, "The status is malformed.");
-	if (!all(rest, http_is_value_char))
+	if (!http_has_only(rest, http_is_value_char))
 		return FAIL(g, 502, "The reason phrase has a control character.");
 	r->status = (unsigned)status;
 	return 0;
 }
 
-static int response_gate(struct http_response *r, struct gate *g)
+static int http_check_response(struct http_response *r, struct http_parser *g)
 {
 	struct http_head *h = &r->head;
-	int e = set_framing(g);
+	int e = http_set_framing(g);
 
 	if (e)
 		return e;
@@ -492,13 +497,13 @@ static int response_gate(struct http_response *r, struct gate *g)
 
 int http_response_parse(struct http_response *r, struct str in)
 {
-	struct gate g = {.head = &r->head, .in = in};
-	int e = r->status ? 0 : take_status_line(r, &g);
+	struct http_parser g = {.head = &r->head, .in = in};
+	int e = r->status ? 0 : http_parse_status_line(r, &g);
 
 	if (!e)
-		e = take_fields(&g);
+		e = http_parse_fields(&g);
 	if (!e)
-		e = response_gate(r, &g);
+		e = http_check_response(r, &g);
 	if (e < 0)
 		r->fault = g.fault;
 	return e;

@@ -29,7 +29,7 @@ enum http_framing {
 /* Why a head is refused: the status of the answer and a text for the peer. */
 struct http_fault {
 	unsigned status;
-	const char *words;
+	const char *text;
 };
 
 /* The part that requests and responses share. Valid once parse has returned 0. */

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static bool is_id(struct json_val v)
+static bool jsonrpc_is_id(struct json_val v)
 {
 	enum json_type type = json_type(v);
 
@@ -12,27 +12,27 @@ static bool is_id(struct json_val v)
 		json_raw(v).n <= JSONRPC_ID_MAX;
 }
 
-static bool is_params(struct json_val v)
+static bool jsonrpc_is_params(struct json_val v)
 {
 	enum json_type type = json_type(v);
 
 	return type == JSON_ABSENT || type == JSON_OBJECT || type == JSON_ARRAY;
 }
 
-static int read_call(
+static int jsonrpc_read_call(
 	struct jsonrpc *m, struct json_val method, struct arena *a, const char **why)
 {
 	*why = "\"method\" must be a string";
 	if (json_type(method) != JSON_STRING)
 		return ERR_TYPE;
 	*why = "\"params\" must be an object or an array";
-	if (!is_params(m->params))
+	if (!jsonrpc_is_params(m->params))
 		return ERR_TYPE;
 	m->kind = m->id.n ? JSONRPC_REQUEST : JSONRPC_NOTIFICATION;
 	return json_str(method, a, &m->method);
 }
 
-static int read_response(struct jsonrpc *m, const char **why)
+static int jsonrpc_read_response(struct jsonrpc *m, const char **why)
 {
 	bool result = json_type(m->result) != JSON_ABSENT;
 	bool error = json_type(m->error) != JSON_ABSENT;
@@ -60,7 +60,7 @@ int jsonrpc_read(struct json_val v, struct arena *a, struct jsonrpc *m, const ch
 	*why = "a message is an object";
 	if (json_type(v) != JSON_OBJECT)
 		return ERR_TYPE;
-	if (is_id(id))
+	if (jsonrpc_is_id(id))
 		m->id = json_raw(id);
 	*why = "\"jsonrpc\" must be \"2.0\"";
 	if (!str_eq(json_raw(version), STR("\"2.0\"")))
@@ -74,12 +74,12 @@ int jsonrpc_read(struct json_val v, struct arena *a, struct jsonrpc *m, const ch
 		if (json_type(id) != JSON_NULL || json_type(m->error) == JSON_ABSENT)
 			return ERR_TYPE;
 	if (json_type(method) != JSON_ABSENT)
-		return read_call(m, method, a, why);
-	return read_response(m, why);
+		return jsonrpc_read_call(m, method, a, why);
+	return jsonrpc_read_response(m, why);
 }
 
 /* The text after the key and its colon; empty if s does not begin with them. */
-static struct str behind_key(struct str s, struct str key)
+static struct str jsonrpc_skip_key(struct str s, struct str key)
 {
 	static const char blanks[] = " \t\r\n";
 
@@ -89,7 +89,7 @@ static struct str behind_key(struct str s, struct str key)
 	return s.n && s.p[0] == ':' ? str_trim(str_skip(s, 1), blanks) : STR("");
 }
 
-static struct str digits_of(struct str s)
+static struct str jsonrpc_read_digits(struct str s)
 {
 	size_t n = 0;
 
@@ -98,7 +98,7 @@ static struct str digits_of(struct str s)
 	return str_make(s.p, n);
 }
 
-struct str jsonrpc_spoiled_id(struct str text)
+struct str jsonrpc_recover_id(struct str text)
 {
 	bool quoted = false, ours = false, asks = false;
 	struct str id = STR("");
@@ -115,10 +115,11 @@ struct str jsonrpc_spoiled_id(struct str text)
 			quoted = true;
 			if (depth != 1)
 				continue;
-			ours = ours || behind_key(s, STR("\"jsonrpc\"")).n;
-			asks = asks || behind_key(s, STR("\"method\"")).n;
+			ours = ours || jsonrpc_skip_key(s, STR("\"jsonrpc\"")).n;
+			asks = asks || jsonrpc_skip_key(s, STR("\"method\"")).n;
 			if (!id.n)
-				id = digits_of(behind_key(s, STR("\"id\"")));
+				id = jsonrpc_read_digits(
+					jsonrpc_skip_key(s, STR("\"id\"")));
 		} else if (c == '{' || c == '[') {
 			depth++;
 		} else if (c == '}' || c == ']') {
@@ -128,7 +129,7 @@ struct str jsonrpc_spoiled_id(struct str text)
 	return ours && !asks ? id : STR("");
 }
 
-static void begin(struct jw *w, struct buf *out, struct str id)
+static void jsonrpc_begin_answer(struct jw *w, struct buf *out, struct str id)
 {
 	jw_init(w, out);
 	jw_object(w);
@@ -143,7 +144,7 @@ static void begin(struct jw *w, struct buf *out, struct str id)
 
 void jsonrpc_begin(struct jw *w, struct buf *out, struct str id)
 {
-	begin(w, out, id);
+	jsonrpc_begin_answer(w, out, id);
 	jw_key(w, "result");
 }
 
@@ -152,11 +153,11 @@ void jsonrpc_end(struct jw *w)
 	jw_end(w);
 }
 
-void jsonrpc_error(struct buf *out, struct str id, int code, struct str words)
+void jsonrpc_write_error(struct buf *out, struct str id, int code, struct str words)
 {
 	struct jw w;
 
-	begin(&w, out, id);
+	jsonrpc_begin_answer(&w, out, id);
 	jw_key(&w, "error");
 	jw_object(&w);
 	jw_key(&w, "code");
@@ -167,18 +168,19 @@ void jsonrpc_error(struct buf *out, struct str id, int code, struct str words)
 	jw_end(&w);
 }
 
-void jsonrpc_pass(struct buf *out, struct str id, const struct jsonrpc *m)
+void jsonrpc_write_forward(struct buf *out, struct str id, const struct jsonrpc *m)
 {
 	bool good = json_type(m->error) == JSON_ABSENT;
 	struct jw w;
 
-	begin(&w, out, id);
+	jsonrpc_begin_answer(&w, out, id);
 	jw_key(&w, good ? "result" : "error");
 	jw_raw(&w, json_raw(good ? m->result : m->error));
 	jw_end(&w);
 }
 
-void jsonrpc_call(struct buf *out, uint64_t id, struct str method, struct str params)
+void jsonrpc_write_call(
+	struct buf *out, uint64_t id, struct str method, struct str params)
 {
 	struct jw w;
 

@@ -44,7 +44,7 @@ int jsonrpc_read(
  * Finds the id, as it was sent, in a text that was meant as a response but is malformed
  * in any way. Empty: the text has no id that is a number, or is no response.
  */
-struct str jsonrpc_spoiled_id(struct str text);
+struct str jsonrpc_recover_id(struct str text);
 
 /*
  * Opens an answer up to the value of its result. The caller writes the value and calls
@@ -53,13 +53,14 @@ struct str jsonrpc_spoiled_id(struct str text);
 void jsonrpc_begin(struct jw *w, struct buf *out, struct str id);
 void jsonrpc_end(struct jw *w);
 /* Writes a whole answer. An empty id becomes null. */
-void jsonrpc_error(struct buf *out, struct str id, int code, struct str words);
+void jsonrpc_write_error(struct buf *out, struct str id, int code, struct str words);
 /* Writes a whole answer with the result or the error of the response m. */
-void jsonrpc_pass(struct buf *out, struct str id, const struct jsonrpc *m);
+void jsonrpc_write_forward(struct buf *out, struct str id, const struct jsonrpc *m);
 
 /*
  * Writes a whole request, or, if id is 0, a notification. params are JSON; empty: none.
  */
-void jsonrpc_call(struct buf *out, uint64_t id, struct str method, struct str params);
+void jsonrpc_write_call(
+	struct buf *out, uint64_t id, struct str method, struct str params);
 
 #endif

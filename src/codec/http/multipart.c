@@ -4,7 +4,7 @@
 #include "codec/http/uri.h"
 
 /* RFC 2046, 5.1.1: bchars; the last one is not a blank. */
-static bool is_boundary(struct str s)
+static bool multipart_is_boundary(struct str s)
 {
 	static const char others[] = "'()+_,-./:=? ";
 
@@ -25,7 +25,7 @@ static bool is_boundary(struct str s)
  * Takes a quoted string, without its quotes. Only a quote and a backslash can be escaped:
  * old browsers send Windows paths with single backslashes.
  */
-static int take_quoted(struct str *rest, struct buf *out)
+static int multipart_read_quoted(struct str *rest, struct buf *out)
 {
 	size_t i = 1;
 
@@ -43,7 +43,7 @@ static int take_quoted(struct str *rest, struct buf *out)
 	return out->err;
 }
 
-static struct str take_token(struct str *s)
+static struct str multipart_read_token(struct str *s)
 {
 	struct str token = {s->p, 0};
 
@@ -57,17 +57,17 @@ static struct str take_token(struct str *s)
  * Takes a parameter (RFC 9110, 5.6.6) and appends its value to out. 0; 1: the end;
  * ERR_SYNTAX; or the error of out.
  */
-static int take_parameter(struct str *rest, struct str *name, struct buf *out)
+static int multipart_read_parameter(struct str *rest, struct str *name, struct buf *out)
 {
 	*rest = str_trim(*rest, " \t;");
 	if (rest->n == 0)
 		return 1;
-	*name = take_token(rest);
+	*name = multipart_read_token(rest);
 	if (name->n == 0 || rest->n == 0 || rest->p[0] != '=')
 		return ERR_SYNTAX;
 	*rest = str_skip(*rest, 1);
 	if (rest->n && rest->p[0] == '"') {
-		int r = take_quoted(rest, out);
+		int r = multipart_read_quoted(rest, out);
 
 		if (r)
 			return r;
@@ -93,12 +93,12 @@ int multipart_init(struct multipart *m, struct str content_type)
 
 	*m = (struct multipart){.matched = 2};
 	buf_init(&m->head, MULTIPART_HEAD_MAX);
-	buf_init(&m->words, 2 * MULTIPART_HEAD_MAX);
+	buf_init(&m->name_bytes, 2 * MULTIPART_HEAD_MAX);
 	while (r == 0) {
 		buf_reset(&value);
-		r = take_parameter(&rest, &name, &value);
+		r = multipart_read_parameter(&rest, &name, &value);
 		if (r == 0 && !m->delimiter_n && str_eq_nocase(name, STR("boundary"))) {
-			if (!is_boundary(buf_view(&value))) {
+			if (!multipart_is_boundary(buf_view(&value))) {
 				r = ERR_SYNTAX;
 				break;
 			}
@@ -116,11 +116,11 @@ int multipart_init(struct multipart *m, struct str content_type)
 void multipart_free(struct multipart *m)
 {
 	buf_free(&m->head);
-	buf_free(&m->words);
+	buf_free(&m->name_bytes);
 }
 
 /* RFC 8187: UTF-8'language'text with escapes. Other charsets are ignored. */
-static int take_extended(struct multipart *m, struct str value, struct str *out)
+static int multipart_read_extended(struct multipart *m, struct str value, struct str *out)
 {
 	struct str charset = str_cut(&value, '\'');
 	char *room;
@@ -129,44 +129,44 @@ static int take_extended(struct multipart *m, struct str value, struct str *out)
 	str_cut(&value, '\'');
 	if (!str_eq_nocase(charset, STR("utf-8")))
 		return 0;
-	room = buf_room(&m->words, value.n);
+	room = buf_reserve(&m->name_bytes, value.n);
 	if (!room)
-		return m->words.err;
+		return m->name_bytes.err;
 	if (uri_decode(value, false, room, &n))
 		return ERR_SYNTAX;
 	*out = str_make(room, n);
-	buf_commit(&m->words, n);
+	buf_commit(&m->name_bytes, n);
 	return 0;
 }
 
 /* Reads the parameters of Content-Disposition. */
-static int read_disposition(struct multipart *m, struct str rest)
+static int multipart_read_disposition(struct multipart *m, struct str rest)
 {
 	struct str type = str_trim(str_cut(&rest, ';'), " \t");
 	struct str extended = {NULL, 0};
 	int r = str_eq_nocase(type, STR("form-data")) ? 0 : ERR_SYNTAX;
 
 	while (r == 0) {
-		size_t from = m->words.n;
+		size_t from = m->name_bytes.n;
 		struct str name, value;
 
-		r = take_parameter(&rest, &name, &m->words);
+		r = multipart_read_parameter(&rest, &name, &m->name_bytes);
 		if (r)
 			break;
-		value = str_make(m->words.p + from, m->words.n - from);
+		value = str_make(m->name_bytes.p + from, m->name_bytes.n - from);
 		if (str_eq_nocase(name, STR("name")))
 			m->name = value;
 		else if (str_eq_nocase(name, STR("filename")))
 			m->file_name = value.p ? value : STR("");
 		else if (str_eq_nocase(name, STR("filename*")))
-			r = take_extended(m, value, &extended);
+			r = multipart_read_extended(m, value, &extended);
 	}
 	if (extended.p)
 		m->file_name = extended;
 	return r == 1 ? 0 : r;
 }
 
-static int read_line(struct multipart *m, struct str line)
+static int multipart_read_line(struct multipart *m, struct str line)
 {
 	struct str value = line;
 	struct str name = str_cut(&value, ':');
@@ -181,34 +181,35 @@ static int read_line(struct multipart *m, struct str line)
 			return ERR_SYNTAX;
 	if (!str_eq_nocase(name, STR("content-disposition")))
 		return 0;
-	return read_disposition(m, value);
+	return multipart_read_disposition(m, value);
 }
 
 /* Reads the head of a part, which ends before its empty line. */
-static int read_head(struct multipart *m)
+static int multipart_read_head(struct multipart *m)
 {
 	struct str rest = buf_view(&m->head);
 	int r = 0;
 
-	buf_reset(&m->words);
+	buf_reset(&m->name_bytes);
 	m->name = m->file_name = str_make(NULL, 0);
 	/*
 	 * words must not move, as names point into it. It never holds more than its
 	 * input, with extended values counted twice.
 	 */
-	if (!buf_room(&m->words, 2 * m->head.n + 1))
-		return m->words.err;
+	if (!buf_reserve(&m->name_bytes, 2 * m->head.n + 1))
+		return m->name_bytes.err;
 	while (rest.n && !r) {
 		struct str line = str_make(rest.p, str_find(rest, STR("\r\n")));
 
 		rest = str_skip(rest, line.n + 2);
-		r = read_line(m, line);
+		r = multipart_read_line(m, line);
 	}
 	return r;
 }
 
 /* Searches for the delimiter. 1: found; 0: not yet. piece is certainly content. */
-static int seek(struct multipart *m, struct str *in, struct str *piece)
+static int multipart_find_delimiter(
+	struct multipart *m, struct str *in, struct str *piece)
 {
 	size_t n;
 
@@ -247,23 +248,23 @@ static int seek(struct multipart *m, struct str *in, struct str *piece)
 	return 0;
 }
 
-static int step_preamble(struct multipart *m, struct str *in, struct str *piece)
+static int multipart_step_preamble(struct multipart *m, struct str *in, struct str *piece)
 {
-	if (seek(m, in, piece))
+	if (multipart_find_delimiter(m, in, piece))
 		m->state = MULTIPART_DELIMITED;
 	return MULTIPART_MORE;
 }
 
-static int step_content(struct multipart *m, struct str *in, struct str *piece)
+static int multipart_step_content(struct multipart *m, struct str *in, struct str *piece)
 {
-	if (seek(m, in, piece))
+	if (multipart_find_delimiter(m, in, piece))
 		m->state = MULTIPART_CLOSING;
 	return piece->n ? MULTIPART_DATA : MULTIPART_MORE;
 }
 
-static int begin_part(struct multipart *m)
+static int multipart_begin_part(struct multipart *m)
 {
-	int r = read_head(m);
+	int r = multipart_read_head(m);
 
 	if (r)
 		return r;
@@ -274,7 +275,7 @@ static int begin_part(struct multipart *m)
 }
 
 /* Takes a single byte at a time: heads are short. */
-static int step_head(struct multipart *m, struct str *in)
+static int multipart_step_head(struct multipart *m, struct str *in)
 {
 	struct str head;
 
@@ -285,13 +286,13 @@ static int step_head(struct multipart *m, struct str *in)
 	head = buf_view(&m->head);
 	if (str_eq(head, STR("\r\n")) || str_ends(head, STR("\r\n\r\n"))) {
 		m->head.n -= 2;
-		return begin_part(m);
+		return multipart_begin_part(m);
 	}
 	return MULTIPART_MORE;
 }
 
 /* After the boundary: "--", or blanks and CR LF. */
-static int step_boundary(struct multipart *m, char c)
+static int multipart_step_boundary(struct multipart *m, char c)
 {
 	switch (m->state) {
 	case MULTIPART_DELIMITED:
@@ -315,24 +316,24 @@ static int step_boundary(struct multipart *m, char c)
 	}
 }
 
-static int step(struct multipart *m, struct str *in, struct str *piece)
+static int multipart_step(struct multipart *m, struct str *in, struct str *piece)
 {
 	char c;
 
 	switch (m->state) {
 	case MULTIPART_PREAMBLE:
-		return step_preamble(m, in, piece);
+		return multipart_step_preamble(m, in, piece);
 	case MULTIPART_CONTENT:
-		return step_content(m, in, piece);
+		return multipart_step_content(m, in, piece);
 	case MULTIPART_HEAD:
-		return step_head(m, in);
+		return multipart_step_head(m, in);
 	case MULTIPART_EPILOGUE:
 		*in = str_skip(*in, in->n);
 		return MULTIPART_MORE;
 	default:
 		c = in->p[0];
 		*in = str_skip(*in, 1);
-		return step_boundary(m, c);
+		return multipart_step_boundary(m, c);
 	}
 }
 
@@ -348,14 +349,14 @@ int multipart_next(struct multipart *m, struct str *in, struct str *piece)
 		}
 		if (in->n == 0)
 			return MULTIPART_MORE;
-		r = step(m, in, piece);
+		r = multipart_step(m, in, piece);
 		if (r != MULTIPART_MORE)
 			return r;
 		*piece = str_make(NULL, 0);
 	}
 }
 
-struct str multipart_base(struct str file_name)
+struct str multipart_get_base(struct str file_name)
 {
 	while (file_name.n) {
 		size_t slash = str_find_byte(file_name, '/');

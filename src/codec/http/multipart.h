@@ -38,8 +38,8 @@ struct multipart {
 
 	/* Valid until the next part begins. */
 	struct str name;
-	struct str file_name; /* as sent, with any folders; p is NULL if absent */
-	struct buf words;     /* the bytes of both names */
+	struct str file_name;  /* as sent, with any folders; p is NULL if absent */
+	struct buf name_bytes; /* the bytes of both names */
 };
 
 /*
@@ -59,6 +59,6 @@ void multipart_free(struct multipart *m);
 int multipart_next(struct multipart *m, struct str *in, struct str *piece) MUST_USE;
 
 /* The file_name without its folders. The result may be empty, "." or "..". */
-struct str multipart_base(struct str file_name);
+struct str multipart_get_base(struct str file_name);
 
 #endif

@@ -54,7 +54,7 @@ void request_head_begin(struct buf *out, const struct request_line *l)
 	buf_puts(out, "\r\n");
 }
 
-void request_head_field(struct buf *out, struct str name, struct str value)
+void request_head_put_field(struct buf *out, struct str name, struct str value)
 {
 	if (!request_head_is_token(name) || !request_head_is_value(value)) {
 		request_head_fail(out);
@@ -66,7 +66,7 @@ void request_head_field(struct buf *out, struct str name, struct str value)
 	buf_puts(out, "\r\n");
 }
 
-void request_head_fields(struct buf *out, struct str fields)
+void request_head_put_fields(struct buf *out, struct str fields)
 {
 	while (fields.n) {
 		size_t n = str_find(fields, STR("\r\n"));
@@ -77,7 +77,7 @@ void request_head_fields(struct buf *out, struct str fields)
 			request_head_fail(out);
 			return;
 		}
-		request_head_field(out, name, str_trim(value, " \t"));
+		request_head_put_field(out, name, str_trim(value, " \t"));
 		fields = str_skip(fields, n + 2);
 	}
 }

@@ -20,9 +20,9 @@ struct request_line {
 void request_head_begin(struct buf *out, const struct request_line *line);
 
 /* Appends a field. A bad name or control bytes in value make out fail with -EINVAL. */
-void request_head_field(struct buf *out, struct str name, struct str value);
+void request_head_put_field(struct buf *out, struct str name, struct str value);
 
 /* Appends whole fields, each with its CR LF, after the same checks. */
-void request_head_fields(struct buf *out, struct str fields);
+void request_head_put_fields(struct buf *out, struct str fields);
 
 #endif

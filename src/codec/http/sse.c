@@ -12,16 +12,16 @@ void sse_free(struct sse *s)
 	buf_free(&s->data);
 }
 
-static int take_line(struct sse *s, struct str line)
+static int sse_read_line(struct sse *s, struct str line)
 {
 	struct str field = str_cut(&line, ':');
 
 	/* The name of a comment is empty. */
 	if (!str_eq(field, STR("data")))
 		return 0;
-	if (s->any)
+	if (s->has_data)
 		buf_putc(&s->data, '\n');
-	s->any = true;
+	s->has_data = true;
 	buf_str(&s->data, str_skip(line, str_starts(line, STR(" "))));
 	return s->data.err;
 }
@@ -31,17 +31,17 @@ int sse_next(struct sse *s, struct str *in, struct str *data)
 	struct str line;
 	int r;
 
-	if (s->taken) {
+	if (s->delivered) {
 		buf_reset(&s->data);
-		s->any = s->taken = false;
+		s->has_data = s->delivered = false;
 	}
 	while ((r = lines_next(&s->lines, in, &line)) == 0) {
 		if (line.n) {
-			r = take_line(s, line);
+			r = sse_read_line(s, line);
 			if (r)
 				break;
-		} else if (s->any) {
-			s->taken = true;
+		} else if (s->has_data) {
+			s->delivered = true;
 			*data = buf_view(&s->data);
 			return 0;
 		}

@@ -11,8 +11,8 @@
 struct sse {
 	struct lines lines;
 	struct buf data; /* of the incomplete event */
-	bool any;        /* the event has a line of data */
-	bool taken;      /* data was returned; the next call resets it */
+	bool has_data;   /* the event has a line of data */
+	bool delivered;  /* data was returned; the next call resets it */
 };
 
 /* max is the largest size of an event's data, in bytes, and of a line's. */

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-static int hex(char c)
+static int uri_parse_hex(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -14,7 +14,7 @@ static int hex(char c)
 }
 
 /* Takes the next decoded byte, 0..255, or ERR_SYNTAX. in must not be empty. */
-static int take_byte(struct str *in, bool plus)
+static int uri_decode_byte(struct str *in, bool plus)
 {
 	unsigned char c = (unsigned char)in->p[0];
 	int high, low;
@@ -26,8 +26,8 @@ static int take_byte(struct str *in, bool plus)
 		return c;
 	if (in->n < 2)
 		return ERR_SYNTAX;
-	high = hex(in->p[0]);
-	low = hex(in->p[1]);
+	high = uri_parse_hex(in->p[0]);
+	low = uri_parse_hex(in->p[1]);
 	*in = str_skip(*in, 2);
 	if (high < 0 || low < 0 || high + low == 0)
 		return ERR_SYNTAX;
@@ -39,7 +39,7 @@ int uri_decode(struct str in, bool plus, char *out, size_t *n)
 	size_t done = 0;
 
 	while (in.n) {
-		int c = take_byte(&in, plus);
+		int c = uri_decode_byte(&in, plus);
 
 		if (c < 0)
 			return c;
@@ -50,12 +50,12 @@ int uri_decode(struct str in, bool plus, char *out, size_t *n)
 }
 
 /* 1: raw decodes to name; 0: it does not; ERR_SYNTAX. */
-static int decodes_to(struct str raw, struct str name)
+static int uri_compare_name(struct str raw, struct str name)
 {
 	size_t i = 0;
 
 	while (raw.n) {
-		int c = take_byte(&raw, true);
+		int c = uri_decode_byte(&raw, true);
 
 		if (c < 0)
 			return c;
@@ -78,7 +78,7 @@ int uri_query_find(
 		struct str raw_value = str_cut(&query, '&');
 		struct str raw_name = str_cut(&raw_value, '=');
 
-		r = decodes_to(raw_name, name);
+		r = uri_compare_name(raw_name, name);
 		if (r < 0)
 			return r;
 		if (r && found.p)

@@ -2,7 +2,7 @@
 
 #include "codec/x509.h"
 
-static bool is_clean(struct str s)
+static bool url_is_visible(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7F ||
@@ -11,7 +11,7 @@ static bool is_clean(struct str s)
 	return true;
 }
 
-static size_t first_of(struct str s, const char *set)
+static size_t url_find_first(struct str s, const char *set)
 {
 	for (size_t i = 0; i < s.n; i++)
 		if (strchr(set, s.p[i]))
@@ -20,7 +20,7 @@ static size_t first_of(struct str s, const char *set)
 }
 
 /* host, host:port, [::1], [::1]:port */
-static int read_authority(struct url *u, struct str a)
+static int url_read_authority(struct url *u, struct str a)
 {
 	size_t end = a.n && a.p[0] == '[' ? str_find_byte(a, ']') : 0;
 	struct str host, port;
@@ -50,14 +50,15 @@ static int read_authority(struct url *u, struct str a)
 }
 
 /* Parses a URL with one of two schemes. */
-static int parse(struct url *u, struct str text, struct str plain, struct str secure)
+static int url_parse_schemes(
+	struct url *u, struct str text, struct str plain, struct str secure)
 {
 	struct url got = {.port = 80};
 	struct str authority;
 	size_t scheme = str_find_byte(text, ':');
 
 	text.n = str_find_byte(text, '#');
-	if (!is_clean(text) || scheme >= text.n)
+	if (!url_is_visible(text) || scheme >= text.n)
 		return ERR_SYNTAX;
 	if (str_eq_nocase(str_make(text.p, scheme), secure)) {
 		got.secure = true;
@@ -69,13 +70,13 @@ static int parse(struct url *u, struct str text, struct str plain, struct str se
 	if (!str_starts(text, STR("//")))
 		return ERR_SYNTAX;
 	text = str_skip(text, 2);
-	authority = str_make(text.p, first_of(text, "/?"));
+	authority = str_make(text.p, url_find_first(text, "/?"));
 	got.target = str_skip(text, authority.n);
 	if (!got.target.n)
 		got.target = STR("/");
 	else if (got.target.p[0] != '/')
 		return ERR_SYNTAX;
-	if (memchr(authority.p, '@', authority.n) || read_authority(&got, authority))
+	if (memchr(authority.p, '@', authority.n) || url_read_authority(&got, authority))
 		return ERR_SYNTAX;
 	*u = got;
 	return 0;
@@ -83,12 +84,12 @@ static int parse(struct url *u, struct str text, struct str plain, struct str se
 
 int url_parse(struct url *u, struct str text)
 {
-	return parse(u, text, STR("http"), STR("https"));
+	return url_parse_schemes(u, text, STR("http"), STR("https"));
 }
 
 int url_parse_ws(struct url *u, struct str text)
 {
-	return parse(u, text, STR("ws"), STR("wss"));
+	return url_parse_schemes(u, text, STR("ws"), STR("wss"));
 }
 
 /* The length of a dot at the front of s, also if it is written as %2E; 0: none. */
@@ -119,7 +120,7 @@ static unsigned url_dot_segment(struct str segment)
 static void url_remove_dots_at(struct buf *text, size_t at)
 {
 	struct str rest = str_skip(buf_view(text), at);
-	size_t path_n = first_of(rest, "?#"), end = at + 1, from = 1;
+	size_t path_n = url_find_first(rest, "?#"), end = at + 1, from = 1;
 
 	while (from <= path_n) {
 		struct str part = str_make(rest.p + from, path_n - from);
@@ -149,14 +150,14 @@ static void url_remove_dots(struct buf *text)
 
 	if (at > all.n)
 		return;
-	at += first_of(str_skip(all, at), "/?#");
+	at += url_find_first(str_skip(all, at), "/?#");
 	if (at < all.n && all.p[at] == '/')
 		url_remove_dots_at(text, at);
 }
 
-int url_follow(struct url *u, const struct url *base, struct str ref, struct buf *text)
+int url_resolve(struct url *u, const struct url *base, struct str ref, struct buf *text)
 {
-	size_t scheme = first_of(ref, ":/?#");
+	size_t scheme = url_find_first(ref, ":/?#");
 	bool absolute = scheme < ref.n && ref.p[scheme] == ':';
 
 	buf_reset(text);
@@ -183,7 +184,7 @@ int url_follow(struct url *u, const struct url *base, struct str ref, struct buf
 	return url_parse(u, buf_view(text));
 }
 
-bool url_same_origin(const struct url *a, const struct url *b)
+bool url_is_same_origin(const struct url *a, const struct url *b)
 {
 	return a->secure == b->secure && a->port == b->port &&
 		str_eq_nocase(a->host, b->host);
@@ -202,7 +203,8 @@ void url_put_host(const struct url *u, struct buf *out)
 		buf_fmt(out, ":%u", (unsigned)u->port);
 }
 
-const char *url_refuse_hop(const struct url *from, const struct url *to, unsigned hops)
+const char *url_check_redirect(
+	const struct url *from, const struct url *to, unsigned hops)
 {
 	if (from->secure && !to->secure)
 		return "it leads from https to http";
@@ -211,19 +213,19 @@ const char *url_refuse_hop(const struct url *from, const struct url *to, unsigne
 	return NULL;
 }
 
-static enum reach reach_v4(const uint8_t *a)
+static enum reach url_classify_v4(const uint8_t *a)
 {
 	if (a[0] == 127)
 		return REACH_LOOPBACK;
 	if (a[0] == 0 || (a[0] == 169 && a[1] == 254) || a[0] >= 224)
-		return REACH_NEVER;
+		return REACH_FORBIDDEN;
 	if (a[0] == 10 || (a[0] == 172 && (a[1] & 0xF0) == 16) ||
 		(a[0] == 192 && a[1] == 168) || (a[0] == 100 && (a[1] & 0xC0) == 64))
 		return REACH_PRIVATE;
 	return REACH_PUBLIC;
 }
 
-enum reach url_reach(const uint8_t *address, size_t n)
+enum reach url_classify(const uint8_t *address, size_t n)
 {
 	static const uint8_t zero[16];
 	static const uint8_t mapped[12] = {[10] = 0xFF, [11] = 0xFF};
@@ -233,23 +235,24 @@ enum reach url_reach(const uint8_t *address, size_t n)
 	const uint8_t *a = address;
 
 	if (n == 4)
-		return reach_v4(a);
+		return url_classify_v4(a);
 	if (memcmp(a, zero, 15) == 0)
-		return a[15] == 1 ? REACH_LOOPBACK : REACH_NEVER;
+		return a[15] == 1 ? REACH_LOOPBACK : REACH_FORBIDDEN;
 	if (memcmp(a, mapped, 12) == 0 || memcmp(a, nat64, 12) == 0 ||
 		memcmp(a, zero, 12) == 0)
-		return reach_v4(a + 12);
+		return url_classify_v4(a + 12);
 	if (a[0] == 0x20 && a[1] == 0x02) /* 6to4 */
-		return reach_v4(a + 2);
+		return url_classify_v4(a + 2);
 	if (a[0] == 0xFF || (a[0] == 0xFE && (a[1] & 0xC0) == 0x80) ||
 		memcmp(a, metadata, 16) == 0)
-		return REACH_NEVER;
+		return REACH_FORBIDDEN;
 	if ((a[0] & 0xFE) == 0xFC || (a[0] == 0xFE && (a[1] & 0xC0) == 0xC0))
 		return REACH_PRIVATE;
 	return REACH_PUBLIC;
 }
 
-bool url_may_reach(enum reach target, enum reach registry)
+bool url_is_reach_allowed(enum reach target, enum reach registry)
 {
-	return target != REACH_NEVER && (target == REACH_PUBLIC || target <= registry);
+	return target != REACH_FORBIDDEN &&
+		(target == REACH_PUBLIC || target <= registry);
 }

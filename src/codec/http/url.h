@@ -27,13 +27,13 @@ int url_parse_ws(struct url *u, struct str text) MUST_USE;
  * Resolves ref, the Location of an answer from base, and removes its dot segments. *text
  * holds what *u borrows. 0, ERR_SYNTAX, or the error of text.
  */
-int url_follow(
+int url_resolve(
 	struct url *u, const struct url *base, struct str ref, struct buf *text) MUST_USE;
 
 /*
  * Whether scheme, host and port are equal. Only then may both receive the same secrets.
  */
-bool url_same_origin(const struct url *a, const struct url *b);
+bool url_is_same_origin(const struct url *a, const struct url *b);
 
 /* Appends "host[:port]", as in a Host field. A default port is omitted. */
 void url_put_host(const struct url *u, struct buf *out);
@@ -43,7 +43,8 @@ void url_put_host(const struct url *u, struct buf *out);
  * allowed. Redirects from https to http and more than URL_HOPS_MAX redirects are refused.
  */
 enum { URL_HOPS_MAX = 5 };
-const char *url_refuse_hop(const struct url *from, const struct url *to, unsigned hops);
+const char *url_check_redirect(
+	const struct url *from, const struct url *to, unsigned hops);
 
 /*
  * The network an address belongs to, from public to local. An address that a registry's
@@ -54,14 +55,14 @@ enum reach {
 	REACH_PUBLIC,
 	REACH_PRIVATE,
 	REACH_LOOPBACK,
-	REACH_NEVER, /* link-local, multicast, metadata of a cloud */
+	REACH_FORBIDDEN, /* link-local, multicast, metadata of a cloud */
 };
 
 /*
  * address: 4 or 16 bytes. An IPv6 address that embeds an IPv4 address has the reach of
  * the latter.
  */
-enum reach url_reach(const uint8_t *address, size_t n);
-bool url_may_reach(enum reach target, enum reach registry);
+enum reach url_classify(const uint8_t *address, size_t n);
+bool url_is_reach_allowed(enum reach target, enum reach registry);
 
 #endif

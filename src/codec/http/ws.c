@@ -19,7 +19,7 @@ enum {
 	KEY = 24, /* 16 bytes in base64 */
 };
 
-static void enter(struct ws *w, enum ws_state to)
+static void ws_enter_state(struct ws *w, enum ws_state to)
 {
 	static const bool legal[WS_STATES][WS_STATES] = {
 		[WS_HEAD] = {[WS_DATA] = true, [WS_CONTROL] = true, [WS_ENDED] = true},
@@ -37,22 +37,22 @@ void ws_init(struct ws *w, bool server, uint64_t max)
 	*w = (struct ws){.state = WS_HEAD, .server = server, .max = max};
 }
 
-static int fail(struct ws *w, unsigned code, int err)
+static int ws_fail(struct ws *w, unsigned code, int err)
 {
 	w->code = code;
-	enter(w, WS_ENDED);
+	ws_enter_state(w, WS_ENDED);
 	return err;
 }
 
-static int wrong(struct ws *w)
+static int ws_fail_protocol(struct ws *w)
 {
-	return fail(w, WS_PROTOCOL, ERR_SYNTAX);
+	return ws_fail(w, WS_PROTOCOL, ERR_SYNTAX);
 }
 
 /* --- The head ----------------------------------------------------------------- */
 
 /* The size of the whole head, as far as the bytes received so far determine it. */
-static size_t head_size(const struct ws *w)
+static size_t ws_get_head_size(const struct ws *w)
 {
 	unsigned len = w->n > 1 ? (unsigned char)w->head[1] : 0;
 	size_t n = 2;
@@ -65,7 +65,7 @@ static size_t head_size(const struct ws *w)
 }
 
 /* Checks the first two bytes at once, before more bytes are received. */
-static bool is_head_legal(const struct ws *w)
+static bool ws_is_head_legal(const struct ws *w)
 {
 	unsigned first = (unsigned char)w->head[0];
 	unsigned second = (unsigned char)w->head[1];
@@ -89,7 +89,7 @@ static bool is_head_legal(const struct ws *w)
 }
 
 /* The length must have the shortest form (5.2). */
-static bool read_length(const struct ws *w, uint64_t *length)
+static bool ws_read_length(const struct ws *w, uint64_t *length)
 {
 	unsigned len = (unsigned char)w->head[1] & LEN;
 	size_t n = len == LEN_16 ? 2 : len == LEN_64 ? 8 : 0;
@@ -103,9 +103,9 @@ static bool read_length(const struct ws *w, uint64_t *length)
 	return n == 0 || (v > UINT16_MAX && v >> 63 == 0);
 }
 
-static int begin_frame(struct ws *w)
+static int ws_begin_frame(struct ws *w)
 {
-	size_t n = head_size(w);
+	size_t n = ws_get_head_size(w);
 
 	w->fin = (unsigned char)w->head[0] & FIN;
 	w->op = (unsigned char)w->head[0] & OP;
@@ -113,10 +113,10 @@ static int begin_frame(struct ws *w)
 	memset(w->mask, 0, sizeof(w->mask));
 	if (w->server)
 		memcpy(w->mask, w->head + n - 4, 4);
-	if (!read_length(w, &w->left))
-		return wrong(w);
+	if (!ws_read_length(w, &w->left))
+		return ws_fail_protocol(w);
 	if (w->op & CONTROL) {
-		enter(w, WS_CONTROL);
+		ws_enter_state(w, WS_CONTROL);
 		return 1;
 	}
 	if (w->op != WS_CONTINUATION) {
@@ -126,31 +126,31 @@ static int begin_frame(struct ws *w)
 	}
 	/* A frame may carry a single byte and costs far more than that. */
 	if (++w->fragments > WS_FRAGMENTS_MAX)
-		return fail(w, WS_POLICY, ERR_LIMIT);
+		return ws_fail(w, WS_POLICY, ERR_LIMIT);
 	if (w->left > w->max - w->size)
-		return fail(w, WS_TOO_BIG, ERR_LIMIT);
+		return ws_fail(w, WS_TOO_BIG, ERR_LIMIT);
 	w->size += w->left;
-	enter(w, WS_DATA);
+	ws_enter_state(w, WS_DATA);
 	return 1;
 }
 
 /* Returns 1 or an error: a head is no event. */
-static int take_head(struct ws *w, char **in, size_t *n)
+static int ws_read_head(struct ws *w, char **in, size_t *n)
 {
 	while (*n) {
 		w->head[w->n++] = *(*in)++;
 		--*n;
-		if (w->n == 2 && !is_head_legal(w))
-			return wrong(w);
-		if (w->n >= 2 && w->n == head_size(w))
-			return begin_frame(w);
+		if (w->n == 2 && !ws_is_head_legal(w))
+			return ws_fail_protocol(w);
+		if (w->n >= 2 && w->n == ws_get_head_size(w))
+			return ws_begin_frame(w);
 	}
 	return 1;
 }
 
 /* --- The payload -------------------------------------------------------------- */
 
-static void set_next(struct ws *w, uint8_t left, uint8_t lo, uint8_t hi)
+static void ws_expect_byte(struct ws *w, uint8_t left, uint8_t lo, uint8_t hi)
 {
 	w->utf8_left = left;
 	w->utf8_lo = lo;
@@ -158,21 +158,21 @@ static void set_next(struct ws *w, uint8_t left, uint8_t lo, uint8_t hi)
 }
 
 /* Takes the first byte of a multi-byte character: sets what may follow it (RFC 3629). */
-static bool begin_char(struct ws *w, unsigned char c)
+static bool ws_begin_char(struct ws *w, unsigned char c)
 {
 	if (c < 0xc2 || c > 0xf4)
 		return false;
 	if (c < 0xe0)
-		set_next(w, 1, 0x80, 0xbf);
+		ws_expect_byte(w, 1, 0x80, 0xbf);
 	else if (c < 0xf0)
-		set_next(w, 2, c == 0xe0 ? 0xa0 : 0x80, c == 0xed ? 0x9f : 0xbf);
+		ws_expect_byte(w, 2, c == 0xe0 ? 0xa0 : 0x80, c == 0xed ? 0x9f : 0xbf);
 	else
-		set_next(w, 3, c == 0xf0 ? 0x90 : 0x80, c == 0xf4 ? 0x8f : 0xbf);
+		ws_expect_byte(w, 3, c == 0xf0 ? 0x90 : 0x80, c == 0xf4 ? 0x8f : 0xbf);
 	return true;
 }
 
 /* A text is refused as soon as it cannot become valid UTF-8 (8.1). */
-static bool take_text(struct ws *w, struct str s)
+static bool ws_check_text(struct ws *w, struct str s)
 {
 	while (s.n) {
 		unsigned char c = (unsigned char)*s.p;
@@ -181,12 +181,12 @@ static bool take_text(struct ws *w, struct str s)
 			s = str_skip(s, utf8_prefix(s));
 			if (!s.n)
 				break;
-			if (!begin_char(w, (unsigned char)*s.p))
+			if (!ws_begin_char(w, (unsigned char)*s.p))
 				return false;
 		} else if (c < w->utf8_lo || c > w->utf8_hi) {
 			return false;
 		} else {
-			set_next(w, (uint8_t)(w->utf8_left - 1), 0x80, 0xbf);
+			ws_expect_byte(w, (uint8_t)(w->utf8_left - 1), 0x80, 0xbf);
 		}
 		s = str_skip(s, 1);
 	}
@@ -194,7 +194,7 @@ static bool take_text(struct ws *w, struct str s)
 }
 
 /* Takes a piece of the payload, unmasked. */
-static struct str take_piece(struct ws *w, char **in, size_t *n)
+static struct str ws_read_piece(struct ws *w, char **in, size_t *n)
 {
 	size_t take = *n < w->left ? *n : (size_t)w->left;
 	struct str piece = str_make(*in, take);
@@ -208,16 +208,16 @@ static struct str take_piece(struct ws *w, char **in, size_t *n)
 	return piece;
 }
 
-static int take_data(struct ws *w, char **in, size_t *n, struct ws_event *e)
+static int ws_read_data(struct ws *w, char **in, size_t *n, struct ws_event *e)
 {
-	struct str piece = take_piece(w, in, n);
+	struct str piece = ws_read_piece(w, in, n);
 	bool last = w->fin && w->left == 0;
 	uint8_t op = w->message;
 
-	if (op == WS_TEXT && (!take_text(w, piece) || (last && w->utf8_left)))
-		return fail(w, WS_BAD_TEXT, ERR_UTF8);
+	if (op == WS_TEXT && (!ws_check_text(w, piece) || (last && w->utf8_left)))
+		return ws_fail(w, WS_BAD_TEXT, ERR_UTF8);
 	if (w->left == 0)
-		enter(w, WS_HEAD);
+		ws_enter_state(w, WS_HEAD);
 	if (last)
 		w->message = WS_CONTINUATION;
 	/* An empty frame is no event unless it ends the message. */
@@ -228,7 +228,7 @@ static int take_data(struct ws *w, char **in, size_t *n, struct ws_event *e)
 }
 
 /* Codes that may stand in a close frame (7.4). */
-static bool is_code(unsigned code)
+static bool ws_is_code(unsigned code)
 {
 	if (code >= 3000)
 		return code <= 4999;
@@ -236,7 +236,7 @@ static bool is_code(unsigned code)
 		code != 1006;
 }
 
-static int read_close(struct ws *w, struct ws_event *e)
+static int ws_read_close(struct ws *w, struct ws_event *e)
 {
 	struct str data = e->data;
 
@@ -244,17 +244,17 @@ static int read_close(struct ws *w, struct ws_event *e)
 	if (data.n == 0)
 		return 0;
 	if (data.n == 1)
-		return wrong(w);
+		return ws_fail_protocol(w);
 	e->code = (unsigned)(unsigned char)data.p[0] << 8 | (unsigned char)data.p[1];
 	e->data = str_skip(data, 2);
-	if (!is_code(e->code))
-		return wrong(w);
-	return utf8_valid(e->data) ? 0 : fail(w, WS_BAD_TEXT, ERR_UTF8);
+	if (!ws_is_code(e->code))
+		return ws_fail_protocol(w);
+	return utf8_is_valid(e->data) ? 0 : ws_fail(w, WS_BAD_TEXT, ERR_UTF8);
 }
 
-static int take_control(struct ws *w, char **in, size_t *n, struct ws_event *e)
+static int ws_read_control(struct ws *w, char **in, size_t *n, struct ws_event *e)
 {
-	struct str piece = take_piece(w, in, n);
+	struct str piece = ws_read_piece(w, in, n);
 	int r = 0;
 
 	memcpy(w->control + w->n, piece.p, piece.n);
@@ -264,9 +264,9 @@ static int take_control(struct ws *w, char **in, size_t *n, struct ws_event *e)
 	*e = (struct ws_event){
 		.op = w->op, .last = true, .data = str_make(w->control, w->n)};
 	if (w->op == WS_CLOSE)
-		r = read_close(w, e);
+		r = ws_read_close(w, e);
 	if (!r)
-		enter(w, w->op == WS_CLOSE ? WS_ENDED : WS_HEAD);
+		ws_enter_state(w, w->op == WS_CLOSE ? WS_ENDED : WS_HEAD);
 	return r;
 }
 
@@ -281,18 +281,18 @@ int ws_next(struct ws *w, char **in, size_t *n, struct ws_event *e)
 		if (w->state == WS_ENDED || (*n == 0 && !whole))
 			return 1;
 		if (w->state == WS_HEAD)
-			r = take_head(w, in, n);
+			r = ws_read_head(w, in, n);
 		else if (w->state == WS_DATA)
-			r = take_data(w, in, n, e);
+			r = ws_read_data(w, in, n, e);
 		else
-			r = take_control(w, in, n, e);
+			r = ws_read_control(w, in, n, e);
 	}
 	return r;
 }
 
 /* --- Sending ------------------------------------------------------------------ */
 
-size_t ws_head(uint8_t out[WS_HEAD_MAX], enum ws_op op, bool fin, uint64_t n,
+size_t ws_write_head(uint8_t out[WS_HEAD_MAX], enum ws_op op, bool fin, uint64_t n,
 	const uint8_t key[4])
 {
 	unsigned masked = key ? MASKED : 0;
@@ -327,11 +327,11 @@ void ws_mask(char *p, size_t n, const uint8_t key[4], uint64_t offset)
 		p[i] = (char)((unsigned char)p[i] ^ turned[i & 7]);
 }
 
-size_t ws_close(char out[WS_CONTROL_MAX], unsigned code, struct str reason)
+size_t ws_write_close(char out[WS_CONTROL_MAX], unsigned code, struct str reason)
 {
 	if (reason.n > WS_CONTROL_MAX - 2) {
 		reason.n = WS_CONTROL_MAX - 2;
-		reason.n -= utf8_tail(reason);
+		reason.n -= utf8_unfinished_length(reason);
 	}
 	out[0] = (char)(code >> 8);
 	out[1] = (char)code;
@@ -350,7 +350,7 @@ bool ws_is_key(struct str key)
 	return is;
 }
 
-void ws_accept(struct buf *out, struct str key)
+void ws_write_accept(struct buf *out, struct str key)
 {
 	static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 	char digest[br_sha1_SIZE];
@@ -363,7 +363,7 @@ void ws_accept(struct buf *out, struct str key)
 	b64_encode(out, str_make(digest, sizeof(digest)));
 }
 
-void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason)
+void ws_copy_reason(char out[WS_CONTROL_MAX + 1], struct str reason)
 {
 	size_t n = reason.n < WS_CONTROL_MAX ? reason.n : WS_CONTROL_MAX;
 
@@ -372,7 +372,7 @@ void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason)
 	out[n] = '\0';
 }
 
-bool ws_is_between(const struct ws *w)
+bool ws_is_idle(const struct ws *w)
 {
 	return w->state == WS_HEAD && !w->n && w->message == WS_CONTINUATION;
 }

@@ -79,16 +79,16 @@ void ws_init(struct ws *w, bool server, uint64_t max);
 int ws_next(struct ws *w, char **in, size_t *n, struct ws_event *e) MUST_USE;
 
 /* Whether the last frame and the last message are complete. */
-bool ws_is_between(const struct ws *w);
+bool ws_is_idle(const struct ws *w);
 
 /* Copies a close's reason for the log. Bytes other than printable ASCII become '?'. */
-void ws_reason(char out[WS_CONTROL_MAX + 1], struct str reason);
+void ws_copy_reason(char out[WS_CONTROL_MAX + 1], struct str reason);
 
 /*
  * Writes the head of a frame with n bytes of payload into out; returns its length. key: 4
  * random bytes that mask a client's payload (ws_mask), or NULL.
  */
-size_t ws_head(uint8_t out[WS_HEAD_MAX], enum ws_op op, bool fin, uint64_t n,
+size_t ws_write_head(uint8_t out[WS_HEAD_MAX], enum ws_op op, bool fin, uint64_t n,
 	const uint8_t key[4]);
 /* Masks or unmasks n bytes that are at this offset of the payload. */
 void ws_mask(char *p, size_t n, const uint8_t key[4], uint64_t offset);
@@ -96,13 +96,13 @@ void ws_mask(char *p, size_t n, const uint8_t key[4], uint64_t offset);
  * Writes the payload of a close into out; returns its length. reason is UTF-8, and is
  * truncated if it is too long.
  */
-size_t ws_close(char out[WS_CONTROL_MAX], unsigned code, struct str reason);
+size_t ws_write_close(char out[WS_CONTROL_MAX], unsigned code, struct str reason);
 
 /*
- * ws_is_key: a Sec-WebSocket-Key is 16 bytes in base64 (4.2.1). ws_accept: appends the
- * value of Sec-WebSocket-Accept (4.2.2).
+ * ws_is_key: a Sec-WebSocket-Key is 16 bytes in base64 (4.2.1). ws_write_accept: appends
+ * the value of Sec-WebSocket-Accept (4.2.2).
  */
 bool ws_is_key(struct str key);
-void ws_accept(struct buf *out, struct str key);
+void ws_write_accept(struct buf *out, struct str key);
 
 #endif

@@ -27,13 +27,13 @@ void vt_free(struct vt *vt)
 
 void vt_set_newline(struct vt *vt, bool on)
 {
-	vt->standing = on ? MODE_NEWLINE : 0;
-	vt->modes = (vt->modes & ~(unsigned)MODE_NEWLINE) | vt->standing;
+	vt->fixed_modes = on ? MODE_NEWLINE : 0;
+	vt->modes = (vt->modes & ~(unsigned)MODE_NEWLINE) | vt->fixed_modes;
 }
 
 void vt_reset(struct vt *vt)
 {
-	vt_defaults(vt);
+	vt_set_defaults(vt);
 	vt_rows_free(vt, &vt->main);
 	for (size_t i = 0; i < VT_CHUNKS; i++)
 		if (vt->chunks[i])
@@ -43,23 +43,23 @@ void vt_reset(struct vt *vt)
 	*vt = (struct vt){
 		.state = GROUND,
 		.screen = &vt->main,
-		.standing = vt->standing,
+		.fixed_modes = vt->fixed_modes,
 		.moved = UINT64_MAX,
 		.report = 1,
 		.work = vt->work,
 		.limit = UINT64_MAX,
 	};
-	vt_defaults(vt);
+	vt_set_defaults(vt);
 }
 
-uint64_t vt_work(const struct vt *vt)
+uint64_t vt_get_work(const struct vt *vt)
 {
 	return vt->work;
 }
 
 int vt_feed(struct vt *vt, struct str bytes)
 {
-	return vt_feed_some(vt, &bytes, UINT64_MAX);
+	return vt_feed_limited(vt, &bytes, UINT64_MAX);
 }
 
 #define NONE SIZE_MAX
@@ -72,7 +72,7 @@ struct text {
 	bool started;
 };
 
-static void end_line(struct text *t)
+static void vt_end_line(struct text *t)
 {
 	struct buf *out = t->out;
 
@@ -81,12 +81,12 @@ static void end_line(struct text *t)
 	t->line = out->n;
 }
 
-static void put_row(struct text *t, const struct rows *r, size_t i, size_t from)
+static void vt_put_row(struct text *t, const struct rows *r, size_t i, size_t from)
 {
 	const struct row *row = vt_row_at(r, i);
 
 	if (t->started && t->joins != i) {
-		end_line(t);
+		vt_end_line(t);
 		buf_putc(t->out, '\n');
 		t->line = t->out->n;
 	}
@@ -95,13 +95,13 @@ static void put_row(struct text *t, const struct rows *r, size_t i, size_t from)
 	vt_row_text(row, from, t->out);
 }
 
-static uint64_t last_row(const struct vt *vt)
+static uint64_t vt_get_last_row(const struct vt *vt)
 {
 	return vt->first + (vt->main.rows.n ? vt->main.rows.n - 1 : 0);
 }
 
 /* Lines of the main screen and its history. */
-static size_t count_lines(const struct rows *r)
+static size_t vt_count_lines(const struct rows *r)
 {
 	size_t n = 0;
 
@@ -114,7 +114,7 @@ static size_t count_lines(const struct rows *r)
 }
 
 /* Appends the new text of the main screen and its history. */
-static void put_main(struct text *t, const struct vt *vt, const struct vt_mark *mark)
+static void vt_put_main(struct text *t, const struct vt *vt, const struct vt_mark *mark)
 {
 	const struct rows *r = &vt->main.rows;
 
@@ -122,13 +122,13 @@ static void put_main(struct text *t, const struct vt *vt, const struct vt_mark *
 		const struct row *row = vt_row_at(r, i);
 
 		if (row->edited > mark->report)
-			put_row(t, r, i, 0);
+			vt_put_row(t, r, i, 0);
 		else if (vt->first + i != mark->row)
 			continue;
 		else if (!t->started || vt_row_bytes(row) > mark->bytes)
-			put_row(t, r, i, mark->bytes);
+			vt_put_row(t, r, i, mark->bytes);
 	}
-	end_line(t);
+	vt_end_line(t);
 	t->joins = NONE;
 }
 
@@ -138,27 +138,27 @@ int vt_report(struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept
 	struct text t = {.out = out, .line = out->n, .joins = NONE};
 	size_t start = out->n;
 
-	vt_settle(vt);
-	put_main(&t, vt, mark);
+	vt_prepare_report(vt);
+	vt_put_main(&t, vt, mark);
 	/* The output of a full-screen program begins on a new line. */
 	t.started = out->n > start && out->p[out->n - 1] != '\n';
 	if (vt->alt.changed > mark->report)
 		for (size_t i = 0; i < alt->n; i++)
-			put_row(&t, alt, i, 0);
-	end_line(&t);
+			vt_put_row(&t, alt, i, 0);
+	vt_end_line(&t);
 	if (out->err)
 		return out->err;
-	*kept = vt->lost > mark->row ? count_lines(&vt->main.rows) : 0;
-	vt_mark_now(vt, mark);
+	*kept = vt->lost > mark->row ? vt_count_lines(&vt->main.rows) : 0;
+	vt_update_mark(vt, mark);
 	return 0;
 }
 
-void vt_mark_now(struct vt *vt, struct vt_mark *mark)
+void vt_update_mark(struct vt *vt, struct vt_mark *mark)
 {
 	const struct rows *r = &vt->main.rows;
 
-	vt_settle(vt);
-	mark->row = last_row(vt);
+	vt_prepare_report(vt);
+	mark->row = vt_get_last_row(vt);
 	mark->bytes = r->n ? (uint32_t)vt_row_bytes(vt_row_at(r, r->n - 1)) : 0;
 	mark->report = vt->report++;
 }

@@ -67,7 +67,7 @@ int vt_feed(struct vt *vt, struct str bytes) MUST_USE;
  * or closed is a unit, 32 rows or cells that only move are another. Plain text that is
  * added to the last row costs no unit, so a caller also has to limit its bytes.
  */
-uint64_t vt_work(const struct vt *vt);
+uint64_t vt_get_work(const struct vt *vt);
 
 /*
  * Shows bytes until the work reaches limit, and takes what it has shown off *bytes. 0:
@@ -75,7 +75,7 @@ uint64_t vt_work(const struct vt *vt);
  * with the same *bytes as 0 or 1 would leave. The last sequence may exceed the limit,
  * by VT_WORK_STEP at most.
  */
-int vt_feed_some(struct vt *vt, struct str *bytes, uint64_t limit) MUST_USE;
+int vt_feed_limited(struct vt *vt, struct str *bytes, uint64_t limit) MUST_USE;
 
 /*
  * Appends the new text since the mark and moves the mark. Lines end in '\n', except the
@@ -89,6 +89,6 @@ int vt_report(
 	struct vt *vt, struct vt_mark *mark, struct buf *out, size_t *kept) MUST_USE;
 
 /* Moves the mark as vt_report does, without the text. */
-void vt_mark_now(struct vt *vt, struct vt_mark *mark);
+void vt_update_mark(struct vt *vt, struct vt_mark *mark);
 
 #endif

@@ -6,12 +6,12 @@
 
 enum { CELLS_FIRST = 64, GLYPHS_FIRST = 8 };
 
-static size_t block_size(size_t cap)
+static size_t vt_cells_get_size(size_t cap)
 {
 	return sizeof(struct cells) + cap * sizeof(uint16_t);
 }
 
-static size_t cap_for(size_t cols)
+static size_t vt_cells_round_cap(size_t cols)
 {
 	size_t cap = CELLS_FIRST;
 
@@ -22,8 +22,8 @@ static size_t cap_for(size_t cols)
 
 struct cells *vt_cells_new(struct vt *vt, size_t cols, const struct row *keep)
 {
-	size_t cap = cap_for(cols);
-	struct cells *c = vt_block_new(vt, block_size(cap), keep);
+	size_t cap = vt_cells_round_cap(cols);
+	struct cells *c = vt_block_new(vt, vt_cells_get_size(cap), keep);
 
 	if (c)
 		*c = (struct cells){.cap = (uint16_t)cap};
@@ -33,10 +33,10 @@ struct cells *vt_cells_new(struct vt *vt, size_t cols, const struct row *keep)
 void vt_cells_free(struct vt *vt, struct cells *c)
 {
 	vt_block_free(vt, c->glyphs, c->glyphs_cap * sizeof(*c->glyphs));
-	vt_block_free(vt, c, block_size(c->cap));
+	vt_block_free(vt, c, vt_cells_get_size(c->cap));
 }
 
-static bool cells_room(struct vt *vt, struct row *row, size_t cols)
+static bool vt_cells_reserve(struct vt *vt, struct row *row, size_t cols)
 {
 	struct cells *old = row->cells, *c;
 
@@ -52,36 +52,36 @@ static bool cells_room(struct vt *vt, struct row *row, size_t cols)
 	c->n = old->n;
 	vt_work_block(vt, old->n);
 	memcpy(c->c, old->c, old->n * sizeof(*old->c));
-	vt_block_free(vt, old, block_size(old->cap));
+	vt_block_free(vt, old, vt_cells_get_size(old->cap));
 	row->cells = c;
 	return true;
 }
 
 /* --- Characters longer than a cell --- */
 
-static bool is_glyph(uint16_t cell)
+static bool vt_is_glyph(uint16_t cell)
 {
 	return cell >= CELL_GLYPH && cell < CELL_GLYPH + CELL_GLYPHS;
 }
 
-static size_t glyph_len(const struct glyph *g)
+static size_t vt_glyph_get_len(const struct glyph *g)
 {
 	return (unsigned char)g->b[0];
 }
 
-static size_t glyphs_for(size_t len)
+static size_t vt_glyph_count(size_t len)
 {
 	return (len + sizeof(struct glyph)) / sizeof(struct glyph);
 }
 
 /* The number of columns to search to find all glyphs. */
-static size_t glyph_columns(const struct cells *c)
+static size_t vt_glyph_get_columns(const struct cells *c)
 {
 	return c->glyphs_n ? c->n : 0;
 }
 
 /* Moves the glyphs that are in use to a block of their own; cells follow. */
-static bool glyphs_move(struct vt *vt, struct row *row, size_t cap)
+static bool vt_glyph_move_all(struct vt *vt, struct row *row, size_t cap)
 {
 	struct glyph *to = vt_block_new(vt, cap * sizeof(*to), row);
 	struct cells *c = row->cells;
@@ -89,15 +89,15 @@ static bool glyphs_move(struct vt *vt, struct row *row, size_t cap)
 
 	if (!to)
 		return false;
-	vt->work += 1 + glyph_columns(c) / 4;
-	for (size_t i = 0; i < glyph_columns(c); i++) {
+	vt->work += 1 + vt_glyph_get_columns(c) / 4;
+	for (size_t i = 0; i < vt_glyph_get_columns(c); i++) {
 		const struct glyph *g;
 		size_t k;
 
-		if (!is_glyph(c->c[i]))
+		if (!vt_is_glyph(c->c[i]))
 			continue;
 		g = c->glyphs + (c->c[i] - CELL_GLYPH);
-		k = glyphs_for(glyph_len(g));
+		k = vt_glyph_count(vt_glyph_get_len(g));
 		memcpy(to + used, g, k * sizeof(*g));
 		c->c[i] = (uint16_t)(CELL_GLYPH + used);
 		used += k;
@@ -110,32 +110,33 @@ static bool glyphs_move(struct vt *vt, struct row *row, size_t cap)
 }
 
 /* Makes space for k glyphs; if there is none, overwritten glyphs are dropped. */
-static bool glyphs_room(struct vt *vt, struct row *row, size_t k)
+static bool vt_glyph_reserve(struct vt *vt, struct row *row, size_t k)
 {
 	const struct cells *c = row->cells;
 	size_t used = k, cap = GLYPHS_FIRST;
 
 	if (c->glyphs_n + k <= c->glyphs_cap)
 		return true;
-	for (size_t i = 0; i < glyph_columns(c); i++)
-		if (is_glyph(c->c[i]))
-			used += glyphs_for(glyph_len(c->glyphs + (c->c[i] - CELL_GLYPH)));
+	for (size_t i = 0; i < vt_glyph_get_columns(c); i++)
+		if (vt_is_glyph(c->c[i]))
+			used += vt_glyph_count(
+				vt_glyph_get_len(c->glyphs + (c->c[i] - CELL_GLYPH)));
 	/* Enough glyphs that the search of all columns pays. */
 	used += c->n / 32;
 	while (cap < 2 * used && cap < CELL_GLYPHS)
 		cap *= 2;
-	return glyphs_move(vt, row, cap);
+	return vt_glyph_move_all(vt, row, cap);
 }
 
 /* The cell for a character with that text; U+FFFD if memory is short. */
-static uint16_t glyph_add(struct vt *vt, struct row *row, struct str text)
+static uint16_t vt_glyph_add(struct vt *vt, struct row *row, struct str text)
 {
-	size_t k = glyphs_for(text.n);
+	size_t k = vt_glyph_count(text.n);
 	struct cells *c;
 	struct glyph *g;
 
 	assert(text.n <= VT_GLYPH_MAX);
-	if (!glyphs_room(vt, row, k))
+	if (!vt_glyph_reserve(vt, row, k))
 		return UTF8_REPLACEMENT;
 	c = row->cells;
 	g = c->glyphs + c->glyphs_n;
@@ -146,45 +147,46 @@ static uint16_t glyph_add(struct vt *vt, struct row *row, struct str text)
 }
 
 /* The text of cell i: a glyph's own, or encoded into room. */
-static struct str cell_text(const struct cells *c, size_t i, char room[4])
+static struct str vt_cells_get_text(const struct cells *c, size_t i, char room[4])
 {
 	const struct glyph *g;
 
 	if (c->c[i] == CELL_RIGHT)
 		return str_make(room, 0);
-	if (!is_glyph(c->c[i]))
+	if (!vt_is_glyph(c->c[i]))
 		return str_make(room, utf8_encode(c->c[i], room));
 	g = c->glyphs + (c->c[i] - CELL_GLYPH);
-	return str_make(g->b + 1, glyph_len(g));
+	return str_make(g->b + 1, vt_glyph_get_len(g));
 }
 
 /* --- Edits --- */
 
 /* Blanks a wide character of which only one half would stay. */
-static void split(struct cells *c, size_t col)
+static void vt_cells_split(struct cells *c, size_t col)
 {
 	if (col < c->n && c->c[col] == CELL_RIGHT)
 		c->c[col - 1] = c->c[col] = ' ';
 }
 
-static void blank(struct cells *c, size_t from, size_t to)
+static void vt_cells_blank(struct cells *c, size_t from, size_t to)
 {
 	while (from < to)
 		c->c[from++] = ' ';
 }
 
 /* Makes col..col + n ready to be written; the rest of the row stays whole. */
-static struct cells *span(struct vt *vt, struct row *row, size_t col, size_t n)
+static struct cells *vt_cells_prepare(
+	struct vt *vt, struct row *row, size_t col, size_t n)
 {
 	struct cells *c;
 
-	if (!cells_room(vt, row, col + n))
+	if (!vt_cells_reserve(vt, row, col + n))
 		return NULL;
 	c = row->cells;
-	split(c, col);
-	split(c, col + n);
+	vt_cells_split(c, col);
+	vt_cells_split(c, col + n);
 	if (c->n < col)
-		blank(c, c->n, col);
+		vt_cells_blank(c, c->n, col);
 	if (c->n < col + n)
 		c->n = (uint16_t)(col + n);
 	vt_work_block(vt, n);
@@ -193,7 +195,7 @@ static struct cells *span(struct vt *vt, struct row *row, size_t col, size_t n)
 
 void vt_cells_write(struct vt *vt, struct row *row, size_t col, struct str ascii)
 {
-	struct cells *c = span(vt, row, col, ascii.n);
+	struct cells *c = vt_cells_prepare(vt, row, col, ascii.n);
 
 	if (!c)
 		return;
@@ -203,16 +205,16 @@ void vt_cells_write(struct vt *vt, struct row *row, size_t col, struct str ascii
 
 void vt_cells_put(struct vt *vt, struct row *row, size_t col, uint32_t cp, size_t width)
 {
-	struct cells *c = span(vt, row, col, width);
+	struct cells *c = vt_cells_prepare(vt, row, col, width);
 	char utf8[4];
 
 	if (!c)
 		return;
 	/* The old cells need no glyph any more, and the new cell has none yet. */
-	blank(c, col, col + width);
+	vt_cells_blank(c, col, col + width);
 	c->c[col] = cp <= 0xffff
 		? (uint16_t)cp
-		: glyph_add(vt, row, str_make(utf8, utf8_encode(cp, utf8)));
+		: vt_glyph_add(vt, row, str_make(utf8, utf8_encode(cp, utf8)));
 	if (width == 2)
 		c->c[col + 1] = CELL_RIGHT;
 }
@@ -232,7 +234,7 @@ void vt_cells_fill(
 			vt_cells_put(vt, row, col, cp, width);
 		return;
 	}
-	c = span(vt, row, col, k * width);
+	c = vt_cells_prepare(vt, row, col, k * width);
 	for (; c && k; k--, col += width) {
 		c->c[col] = (uint16_t)cp;
 		if (width == 2)
@@ -251,10 +253,11 @@ bool vt_cells_join(struct vt *vt, struct row *row, size_t col, struct str utf8)
 		col--;
 	if (col >= c->n)
 		return false;
-	have = cell_text(c, col, room);
+	have = vt_cells_get_text(c, col, room);
 	if (have.n + utf8.n > VT_GLYPH_MAX)
 		return false;
-	if (is_glyph(c->c[col]) && glyphs_for(have.n + utf8.n) == glyphs_for(have.n)) {
+	if (vt_is_glyph(c->c[col]) &&
+		vt_glyph_count(have.n + utf8.n) == vt_glyph_count(have.n)) {
 		g = c->glyphs + (c->c[col] - CELL_GLYPH);
 		memcpy(g->b + 1 + have.n, utf8.p, utf8.n);
 		g->b[0] = (char)(have.n + utf8.n);
@@ -263,7 +266,7 @@ bool vt_cells_join(struct vt *vt, struct row *row, size_t col, struct str utf8)
 	memcpy(all, have.p, have.n);
 	memcpy(all + have.n, utf8.p, utf8.n);
 	c->c[col] = ' ';
-	c->c[col] = glyph_add(vt, row, str_make(all, have.n + utf8.n));
+	c->c[col] = vt_glyph_add(vt, row, str_make(all, have.n + utf8.n));
 	return true;
 }
 
@@ -274,10 +277,10 @@ void vt_cells_erase(struct vt *vt, struct row *row, size_t from, size_t to)
 	if (from >= c->n)
 		return;
 	vt_work_block(vt, c->n - from);
-	split(c, from);
-	split(c, to);
+	vt_cells_split(c, from);
+	vt_cells_split(c, to);
 	if (to < c->n)
-		blank(c, from, to);
+		vt_cells_blank(c, from, to);
 	else
 		c->n = (uint16_t)from;
 }
@@ -294,16 +297,16 @@ void vt_cells_insert(struct vt *vt, struct row *row, size_t col, size_t n)
 		n = VT_COLUMNS - col;
 	if (end > VT_COLUMNS - n)
 		end = VT_COLUMNS - n;
-	if (!cells_room(vt, row, end + n))
+	if (!vt_cells_reserve(vt, row, end + n))
 		return;
 	c = row->cells;
 	vt_work_block(vt, 2 * (end - col) + n);
-	split(c, col);
-	split(c, end);
+	vt_cells_split(c, col);
+	vt_cells_split(c, end);
 	/* Copies twice, because musl's memmove is slow towards the end. */
 	memcpy(moved, c->c + col, (end - col) * sizeof(*moved));
 	memcpy(c->c + col + n, moved, (end - col) * sizeof(*moved));
-	blank(c, col, col + n);
+	vt_cells_blank(c, col, col + n);
 	c->n = (uint16_t)(end + n);
 }
 
@@ -316,8 +319,8 @@ void vt_cells_delete(struct vt *vt, struct row *row, size_t col, size_t n)
 	if (n > c->n - col)
 		n = c->n - col;
 	vt_work_block(vt, c->n - col);
-	split(c, col);
-	split(c, col + n);
+	vt_cells_split(c, col);
+	vt_cells_split(c, col + n);
 	memmove(c->c + col, c->c + col + n, (c->n - col - n) * sizeof(*c->c));
 	c->n = (uint16_t)(c->n - n);
 }
@@ -328,7 +331,7 @@ size_t vt_cells_bytes(const struct cells *c)
 	char room[4];
 
 	for (size_t i = 0; i < c->n; i++)
-		n += cell_text(c, i, room).n;
+		n += vt_cells_get_text(c, i, room).n;
 	return n;
 }
 
@@ -337,7 +340,7 @@ void vt_cells_copy(const struct cells *c, char *to)
 	char room[4];
 
 	for (size_t i = 0; i < c->n; i++) {
-		struct str one = cell_text(c, i, room);
+		struct str one = vt_cells_get_text(c, i, room);
 
 		memcpy(to, one.p, one.n);
 		to += one.n;

@@ -1,13 +1,13 @@
 /* Controls and escape sequences (ECMA-48 and additions of xterm). */
 #include "codec/vt/vt_impl.h"
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned vt_min(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
 /* Parameter i; if it is left out or 0, the value is other. */
-static unsigned param(const struct vt *vt, unsigned i, unsigned other)
+static unsigned vt_get_param(const struct vt *vt, unsigned i, unsigned other)
 {
 	unsigned v = i <= vt->seq.n ? vt->seq.param[i] : 0;
 
@@ -16,114 +16,115 @@ static unsigned param(const struct vt *vt, unsigned i, unsigned other)
 
 /* --- The cursor --- */
 
-static void to_column(struct vt *vt, unsigned x)
+static void vt_set_column(struct vt *vt, unsigned x)
 {
-	vt->screen->at.x = least(x, VT_COLUMNS - 1);
+	vt->screen->at.x = vt_min(x, VT_COLUMNS - 1);
 }
 
 /* Moves to row y, counted from the scroll region's first row in origin mode. */
-static void to_row(struct vt *vt, unsigned y)
+static void vt_set_row(struct vt *vt, unsigned y)
 {
 	struct screen *s = vt->screen;
 
 	if (vt->modes & MODE_ORIGIN)
-		s->at.y = least(s->above + y, s->below);
+		s->at.y = vt_min(s->above + y, s->below);
 	else
-		s->at.y = least(y, VT_ROWS - 1);
+		s->at.y = vt_min(y, VT_ROWS - 1);
 }
 
-static void home(struct vt *vt)
+static void vt_move_home(struct vt *vt)
 {
-	to_row(vt, 0);
-	to_column(vt, 0);
+	vt_set_row(vt, 0);
+	vt_set_column(vt, 0);
 }
 
 /* Vertical moves end at the scroll region's edge if they begin inside of it. */
-static void up(struct vt *vt)
+static void vt_move_up(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 	unsigned limit = s->at.y < s->above ? 0 : s->above;
 
-	s->at.y -= least(param(vt, 0, 1), s->at.y - limit);
-	to_column(vt, s->at.x);
+	s->at.y -= vt_min(vt_get_param(vt, 0, 1), s->at.y - limit);
+	vt_set_column(vt, s->at.x);
 }
 
-static void down(struct vt *vt)
+static void vt_move_down(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 	unsigned limit = s->at.y > s->below ? VT_ROWS - 1 : s->below;
 
-	s->at.y += least(param(vt, 0, 1), limit - s->at.y);
-	to_column(vt, s->at.x);
+	s->at.y += vt_min(vt_get_param(vt, 0, 1), limit - s->at.y);
+	vt_set_column(vt, s->at.x);
 }
 
-static void forward(struct vt *vt)
+static void vt_move_forward(struct vt *vt)
 {
-	to_column(vt, vt->screen->at.x + param(vt, 0, 1));
+	vt_set_column(vt, vt->screen->at.x + vt_get_param(vt, 0, 1));
 }
 
-static void back(struct vt *vt)
+static void vt_move_back(struct vt *vt)
 {
-	vt->screen->at.x -= least(param(vt, 0, 1), vt->screen->at.x);
+	vt->screen->at.x -= vt_min(vt_get_param(vt, 0, 1), vt->screen->at.x);
 }
 
-static void next_line(struct vt *vt)
+static void vt_move_next_line(struct vt *vt)
 {
-	down(vt);
-	to_column(vt, 0);
+	vt_move_down(vt);
+	vt_set_column(vt, 0);
 }
 
-static void previous_line(struct vt *vt)
+static void vt_move_prev_line(struct vt *vt)
 {
-	up(vt);
-	to_column(vt, 0);
+	vt_move_up(vt);
+	vt_set_column(vt, 0);
 }
 
-static void column(struct vt *vt)
+static void vt_move_column(struct vt *vt)
 {
-	to_column(vt, param(vt, 0, 1) - 1);
+	vt_set_column(vt, vt_get_param(vt, 0, 1) - 1);
 }
 
-static void row(struct vt *vt)
+static void vt_move_row(struct vt *vt)
 {
-	to_row(vt, param(vt, 0, 1) - 1);
-	to_column(vt, vt->screen->at.x);
+	vt_set_row(vt, vt_get_param(vt, 0, 1) - 1);
+	vt_set_column(vt, vt->screen->at.x);
 }
 
-static void position(struct vt *vt)
+static void vt_move_position(struct vt *vt)
 {
-	to_row(vt, param(vt, 0, 1) - 1);
-	to_column(vt, param(vt, 1, 1) - 1);
+	vt_set_row(vt, vt_get_param(vt, 0, 1) - 1);
+	vt_set_column(vt, vt_get_param(vt, 1, 1) - 1);
 }
 
-static void set_stop(struct vt *vt, unsigned x, bool on)
+static void vt_set_stop(struct vt *vt, unsigned x, bool on)
 {
 	uint64_t bit;
 
-	x = least(x, VT_COLUMNS - 1);
+	x = vt_min(x, VT_COLUMNS - 1);
 	bit = (uint64_t)1 << x % 64;
 	vt->stops[x / 64] = on ? vt->stops[x / 64] | bit : vt->stops[x / 64] & ~bit;
 }
 
-static void default_stops(struct vt *vt)
+static void vt_set_default_stops(struct vt *vt)
 {
 	memset(vt->stops, 0x01, sizeof(vt->stops));
 }
 
 /* The first tab stop after column x, else the last column. */
-static unsigned stop_after(const struct vt *vt, unsigned x)
+static unsigned vt_find_next_stop(const struct vt *vt, unsigned x)
 {
 	for (x++; x < VT_COLUMNS; x = (x / 64 + 1) * 64) {
 		uint64_t rest = vt->stops[x / 64] >> x % 64;
 
 		if (rest)
-			return least(x + (unsigned)__builtin_ctzll(rest), VT_COLUMNS - 1);
+			return vt_min(
+				x + (unsigned)__builtin_ctzll(rest), VT_COLUMNS - 1);
 	}
 	return VT_COLUMNS - 1;
 }
 
 /* The last tab stop before column x, else the first column. */
-static unsigned stop_before(const struct vt *vt, unsigned x)
+static unsigned vt_find_prev_stop(const struct vt *vt, unsigned x)
 {
 	for (; x > 0; x = (x - 1) / 64 * 64) {
 		uint64_t rest = vt->stops[(x - 1) / 64] << (63 - (x - 1) % 64);
@@ -134,39 +135,39 @@ static unsigned stop_before(const struct vt *vt, unsigned x)
 	return 0;
 }
 
-static void tab(struct vt *vt, unsigned n)
+static void vt_advance_tabs(struct vt *vt, unsigned n)
 {
 	unsigned x = vt->screen->at.x;
 
 	/* A cursor that waits to wrap stays where it is. */
 	for (; n && x < VT_COLUMNS - 1; n--, vt->work++)
-		x = stop_after(vt, x);
+		x = vt_find_next_stop(vt, x);
 	vt->screen->at.x = x;
 }
 
-static void tabs(struct vt *vt)
+static void vt_tab_forward(struct vt *vt)
 {
-	tab(vt, param(vt, 0, 1));
+	vt_advance_tabs(vt, vt_get_param(vt, 0, 1));
 }
 
-static void back_tabs(struct vt *vt)
+static void vt_tab_backward(struct vt *vt)
 {
 	unsigned x = vt->screen->at.x;
 
-	for (unsigned n = param(vt, 0, 1); n && x > 0; n--, vt->work++)
-		x = stop_before(vt, x);
+	for (unsigned n = vt_get_param(vt, 0, 1); n && x > 0; n--, vt->work++)
+		x = vt_find_prev_stop(vt, x);
 	vt->screen->at.x = x;
 }
 
-static void clear_stops(struct vt *vt)
+static void vt_clear_stops(struct vt *vt)
 {
-	if (param(vt, 0, 0) == 0)
-		set_stop(vt, vt->screen->at.x, false);
-	else if (param(vt, 0, 0) == 3)
+	if (vt_get_param(vt, 0, 0) == 0)
+		vt_set_stop(vt, vt->screen->at.x, false);
+	else if (vt_get_param(vt, 0, 0) == 3)
 		memset(vt->stops, 0, sizeof(vt->stops));
 }
 
-static void backspace(struct vt *vt)
+static void vt_backspace(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 	size_t above = s->rows.top + s->at.y;
@@ -183,14 +184,14 @@ static void backspace(struct vt *vt)
 	}
 }
 
-static void save(struct vt *vt)
+static void vt_save_cursor(struct vt *vt)
 {
 	vt->screen->saved_at = vt->screen->at;
 	vt->screen->saved_sets = vt->sets;
 	vt->screen->saved_modes = vt->modes;
 }
 
-static void restore(struct vt *vt)
+static void vt_restore_cursor(struct vt *vt)
 {
 	vt->screen->at = vt->screen->saved_at;
 	vt->sets = vt->screen->saved_sets;
@@ -200,11 +201,11 @@ static void restore(struct vt *vt)
 
 /* --- Erasing, inserting, deleting --- */
 
-static void erase_display(struct vt *vt)
+static void vt_erase_display(struct vt *vt)
 {
 	struct cursor at = vt->screen->at;
 
-	switch (param(vt, 0, 0)) {
+	switch (vt_get_param(vt, 0, 0)) {
 	case 0:
 		vt_erase(vt, at.y, at.x, VT_COLUMNS);
 		vt_erase_rows(vt, at.x ? at.y + 1 : at.y, VT_ROWS);
@@ -222,24 +223,24 @@ static void erase_display(struct vt *vt)
 	}
 }
 
-static void erase_line(struct vt *vt)
+static void vt_erase_line(struct vt *vt)
 {
 	struct cursor at = vt->screen->at;
-	unsigned what = param(vt, 0, 0);
+	unsigned what = vt_get_param(vt, 0, 0);
 
 	if (what <= 2)
 		vt_erase(vt, at.y, what == 0 ? at.x : 0,
 			what == 1 ? at.x + 1 : VT_COLUMNS);
 }
 
-static void erase_chars(struct vt *vt)
+static void vt_erase_chars(struct vt *vt)
 {
 	struct cursor at = vt->screen->at;
 
-	vt_erase(vt, at.y, at.x, at.x + param(vt, 0, 1));
+	vt_erase(vt, at.y, at.x, at.x + vt_get_param(vt, 0, 1));
 }
 
-static void insert_chars(struct vt *vt)
+static void vt_insert_chars(struct vt *vt)
 {
 	struct row *r = vt_edit_row(vt);
 
@@ -247,53 +248,53 @@ static void insert_chars(struct vt *vt)
 		return;
 	/* The part of the line in the next row is pushed out. */
 	r->wrapped = false;
-	vt_cells_insert(vt, r, vt->screen->at.x, param(vt, 0, 1));
+	vt_cells_insert(vt, r, vt->screen->at.x, vt_get_param(vt, 0, 1));
 }
 
-static void delete_chars(struct vt *vt)
+static void vt_delete_chars(struct vt *vt)
 {
 	struct row *r = vt_edit_row(vt);
 
 	if (!r)
 		return;
 	r->wrapped = false;
-	vt_cells_delete(vt, r, vt->screen->at.x, param(vt, 0, 1));
+	vt_cells_delete(vt, r, vt->screen->at.x, vt_get_param(vt, 0, 1));
 }
 
-static bool in_region(const struct screen *s)
+static bool vt_is_in_region(const struct screen *s)
 {
 	return s->at.y >= s->above && s->at.y <= s->below;
 }
 
-static void insert_lines(struct vt *vt)
+static void vt_insert_lines(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 
-	if (in_region(s))
-		vt_insert_rows(vt, s->at.y, param(vt, 0, 1));
+	if (vt_is_in_region(s))
+		vt_insert_rows(vt, s->at.y, vt_get_param(vt, 0, 1));
 }
 
-static void delete_lines(struct vt *vt)
+static void vt_delete_lines(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 
-	if (in_region(s))
-		vt_delete_rows(vt, s->at.y, param(vt, 0, 1));
+	if (vt_is_in_region(s))
+		vt_delete_rows(vt, s->at.y, vt_get_param(vt, 0, 1));
 }
 
-static void scroll_up(struct vt *vt)
+static void vt_scroll_up(struct vt *vt)
 {
-	vt_scroll(vt, param(vt, 0, 1));
+	vt_scroll(vt, vt_get_param(vt, 0, 1));
 }
 
-static void scroll_down(struct vt *vt)
+static void vt_scroll_down(struct vt *vt)
 {
 	/* With five parameters the sequence is about the mouse. */
 	if (vt->seq.n == 0)
-		vt_insert_rows(vt, vt->screen->above, param(vt, 0, 1));
+		vt_insert_rows(vt, vt->screen->above, vt_get_param(vt, 0, 1));
 }
 
-static void reverse_index(struct vt *vt)
+static void vt_reverse_index(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 
@@ -303,29 +304,31 @@ static void reverse_index(struct vt *vt)
 		s->at.y--;
 }
 
-static void repeat(struct vt *vt)
+static void vt_repeat_char(struct vt *vt)
 {
-	unsigned x = least(vt->screen->at.x, VT_COLUMNS - 1);
+	unsigned x = vt_min(vt->screen->at.x, VT_COLUMNS - 1);
 
 	if (vt->last)
-		vt_print_repeat(vt, vt->last, least(param(vt, 0, 1), VT_COLUMNS - x));
+		vt_print_repeat(
+			vt, vt->last, vt_min(vt_get_param(vt, 0, 1), VT_COLUMNS - x));
 }
 
 /* --- Modes --- */
 
-static void region(struct vt *vt)
+static void vt_set_region(struct vt *vt)
 {
 	struct screen *s = vt->screen;
-	unsigned first = param(vt, 0, 1), last = least(param(vt, 1, VT_ROWS), VT_ROWS);
+	unsigned first = vt_get_param(vt, 0, 1),
+		 last = vt_min(vt_get_param(vt, 1, VT_ROWS), VT_ROWS);
 
 	if (first >= last)
 		return;
 	s->above = first - 1;
 	s->below = last - 1;
-	home(vt);
+	vt_move_home(vt);
 }
 
-static void screen_init(struct screen *s)
+static void vt_init_screen(struct screen *s)
 {
 	s->above = 0;
 	s->below = VT_ROWS - 1;
@@ -334,7 +337,7 @@ static void screen_init(struct screen *s)
 	s->saved_modes = 0;
 }
 
-static void leave_alternate(struct vt *vt)
+static void vt_leave_alternate(struct vt *vt)
 {
 	if (vt->screen == &vt->main)
 		return;
@@ -343,115 +346,115 @@ static void leave_alternate(struct vt *vt)
 	vt->screen = &vt->main;
 }
 
-static void enter_alternate(struct vt *vt)
+static void vt_enter_alternate(struct vt *vt)
 {
-	screen_init(&vt->alt);
+	vt_init_screen(&vt->alt);
 	vt->alt.at = vt->main.at;
 	vt->screen = &vt->alt;
 }
 
-static void set_mode(struct vt *vt, unsigned bit, bool on)
+static void vt_set_mode(struct vt *vt, unsigned bit, bool on)
 {
-	vt->modes = (on ? vt->modes | bit : vt->modes & ~bit) | vt->standing;
+	vt->modes = (on ? vt->modes | bit : vt->modes & ~bit) | vt->fixed_modes;
 }
 
 /* Only mode 1049 keeps the cursor of the main screen. */
-static void alternate(struct vt *vt, bool on, bool keep)
+static void vt_switch_screen(struct vt *vt, bool on, bool keep)
 {
 	bool change = on == (vt->screen == &vt->main);
 
 	if (!change)
 		return;
 	if (on && keep)
-		save(vt);
-	(on ? enter_alternate : leave_alternate)(vt);
+		vt_save_cursor(vt);
+	(on ? vt_enter_alternate : vt_leave_alternate)(vt);
 	if (!on && keep)
-		restore(vt);
+		vt_restore_cursor(vt);
 }
 
-static void private_mode(struct vt *vt, unsigned mode, bool on)
+static void vt_set_private_mode(struct vt *vt, unsigned mode, bool on)
 {
 	switch (mode) {
 	case 6:
-		set_mode(vt, MODE_ORIGIN, on);
-		home(vt);
+		vt_set_mode(vt, MODE_ORIGIN, on);
+		vt_move_home(vt);
 		break;
 	case 7:
-		set_mode(vt, MODE_NO_WRAP, !on);
+		vt_set_mode(vt, MODE_NO_WRAP, !on);
 		/* No wrap is pending now. */
-		to_column(vt, vt->screen->at.x);
+		vt_set_column(vt, vt->screen->at.x);
 		break;
 	case 47:
 	case 1047:
 	case 1049:
-		alternate(vt, on, mode == 1049);
+		vt_switch_screen(vt, on, mode == 1049);
 		break;
 	case 1048:
-		(on ? save : restore)(vt);
+		(on ? vt_save_cursor : vt_restore_cursor)(vt);
 		break;
 	}
 }
 
-static void modes(struct vt *vt, bool on)
+static void vt_set_modes(struct vt *vt, bool on)
 {
 	for (unsigned i = 0; i <= vt->seq.n; i++) {
 		if (vt->seq.prefix == '?')
-			private_mode(vt, vt->seq.param[i], on);
+			vt_set_private_mode(vt, vt->seq.param[i], on);
 		else if (vt->seq.param[i] == 4)
-			set_mode(vt, MODE_INSERT, on);
+			vt_set_mode(vt, MODE_INSERT, on);
 		else if (vt->seq.param[i] == 20)
-			set_mode(vt, MODE_NEWLINE, on);
+			vt_set_mode(vt, MODE_NEWLINE, on);
 	}
 }
 
-static void modes_on(struct vt *vt)
+static void vt_set_modes_on(struct vt *vt)
 {
-	modes(vt, true);
+	vt_set_modes(vt, true);
 }
 
-static void modes_off(struct vt *vt)
+static void vt_set_modes_off(struct vt *vt)
 {
-	modes(vt, false);
+	vt_set_modes(vt, false);
 }
 
-void vt_defaults(struct vt *vt)
+void vt_set_defaults(struct vt *vt)
 {
-	leave_alternate(vt);
-	screen_init(&vt->main);
+	vt_leave_alternate(vt);
+	vt_init_screen(&vt->main);
 	vt->sets = (struct charsets){0};
-	vt->modes = vt->standing;
+	vt->modes = vt->fixed_modes;
 	vt->last = 0;
-	default_stops(vt);
+	vt_set_default_stops(vt);
 }
 
 /* As the reset of a terminal before a session; the screen's content stays. */
-static void soft_reset(struct vt *vt)
+static void vt_soft_reset(struct vt *vt)
 {
 	struct cursor at = vt->screen->at;
 
-	screen_init(vt->screen);
+	vt_init_screen(vt->screen);
 	vt->screen->at = at;
 	vt->sets = (struct charsets){0};
-	vt->modes = vt->standing;
+	vt->modes = vt->fixed_modes;
 }
 
-static void align(struct vt *vt)
+static void vt_run_align(struct vt *vt)
 {
-	screen_init(vt->screen);
+	vt_init_screen(vt->screen);
 	vt->modes &= ~(unsigned)MODE_ORIGIN;
 	vt_align(vt);
 }
 
 /* --- Dispatch --- */
 
-void vt_control(struct vt *vt, unsigned char c)
+void vt_run_control(struct vt *vt, unsigned char c)
 {
 	switch (c) {
 	case '\b':
-		backspace(vt);
+		vt_backspace(vt);
 		break;
 	case '\t':
-		tab(vt, 1);
+		vt_advance_tabs(vt, 1);
 		break;
 	case '\n':
 	case '\v':
@@ -474,32 +477,32 @@ void vt_control(struct vt *vt, unsigned char c)
 }
 
 /* ESC ( or ESC ) and a letter: G0 or G1 becomes line drawing, or text again. */
-static void designate(struct vt *vt, char final)
+static void vt_select_charset(struct vt *vt, char final)
 {
-	unsigned bit = vt->seq.more == ')' ? 2 : 1;
+	unsigned bit = vt->seq.intermediate == ')' ? 2 : 1;
 
-	if (vt->seq.more != '(' && vt->seq.more != ')')
+	if (vt->seq.intermediate != '(' && vt->seq.intermediate != ')')
 		return;
 	vt->sets.drawing = (uint8_t)(vt->sets.drawing & ~bit);
 	if (final == '0')
 		vt->sets.drawing = (uint8_t)(vt->sets.drawing | bit);
 }
 
-void vt_escape(struct vt *vt, char final)
+void vt_run_escape(struct vt *vt, char final)
 {
-	if (vt->seq.more == '#' && final == '8')
-		align(vt);
-	if (vt->seq.more) {
-		designate(vt, final);
+	if (vt->seq.intermediate == '#' && final == '8')
+		vt_run_align(vt);
+	if (vt->seq.intermediate) {
+		vt_select_charset(vt, final);
 		return;
 	}
 	vt->tail = 0;
 	switch (final) {
 	case '7':
-		save(vt);
+		vt_save_cursor(vt);
 		break;
 	case '8':
-		restore(vt);
+		vt_restore_cursor(vt);
 		break;
 	case 'E':
 		vt->screen->at.x = 0;
@@ -509,13 +512,13 @@ void vt_escape(struct vt *vt, char final)
 		vt_linefeed(vt);
 		break;
 	case 'H':
-		set_stop(vt, vt->screen->at.x, true);
+		vt_set_stop(vt, vt->screen->at.x, true);
 		break;
 	case 'M':
-		reverse_index(vt);
+		vt_reverse_index(vt);
 		break;
 	case 'c':
-		vt_defaults(vt);
+		vt_set_defaults(vt);
 		vt_erase_rows(vt, 0, VT_ROWS);
 		break;
 	}
@@ -524,47 +527,48 @@ void vt_escape(struct vt *vt, char final)
 typedef void command_fn(struct vt *vt);
 
 static command_fn *const commands[128] = {
-	['@'] = insert_chars,
-	['A'] = up,
-	['B'] = down,
-	['C'] = forward,
-	['D'] = back,
-	['E'] = next_line,
-	['F'] = previous_line,
-	['G'] = column,
-	['H'] = position,
-	['I'] = tabs,
-	['J'] = erase_display,
-	['K'] = erase_line,
-	['L'] = insert_lines,
-	['M'] = delete_lines,
-	['P'] = delete_chars,
-	['S'] = scroll_up,
-	['T'] = scroll_down,
-	['X'] = erase_chars,
-	['Z'] = back_tabs,
-	['`'] = column,
-	['a'] = forward,
-	['b'] = repeat,
-	['d'] = row,
-	['e'] = down,
-	['f'] = position,
-	['g'] = clear_stops,
-	['h'] = modes_on,
-	['l'] = modes_off,
-	['r'] = region,
-	['s'] = save,
-	['u'] = restore,
+	['@'] = vt_insert_chars,
+	['A'] = vt_move_up,
+	['B'] = vt_move_down,
+	['C'] = vt_move_forward,
+	['D'] = vt_move_back,
+	['E'] = vt_move_next_line,
+	['F'] = vt_move_prev_line,
+	['G'] = vt_move_column,
+	['H'] = vt_move_position,
+	['I'] = vt_tab_forward,
+	['J'] = vt_erase_display,
+	['K'] = vt_erase_line,
+	['L'] = vt_insert_lines,
+	['M'] = vt_delete_lines,
+	['P'] = vt_delete_chars,
+	['S'] = vt_scroll_up,
+	['T'] = vt_scroll_down,
+	['X'] = vt_erase_chars,
+	['Z'] = vt_tab_backward,
+	['`'] = vt_move_column,
+	['a'] = vt_move_forward,
+	['b'] = vt_repeat_char,
+	['d'] = vt_move_row,
+	['e'] = vt_move_down,
+	['f'] = vt_move_position,
+	['g'] = vt_clear_stops,
+	['h'] = vt_set_modes_on,
+	['l'] = vt_set_modes_off,
+	['r'] = vt_set_region,
+	['s'] = vt_save_cursor,
+	['u'] = vt_restore_cursor,
 };
 
-void vt_csi(struct vt *vt, char final)
+void vt_run_csi(struct vt *vt, char final)
 {
 	command_fn *fn = commands[final & 0x7f];
 	bool mode = final == 'h' || final == 'l';
 
-	if (vt->seq.more == '!' && final == 'p' && !vt->seq.prefix)
-		soft_reset(vt);
-	if (!fn || vt->seq.more || (vt->seq.prefix && !(mode && vt->seq.prefix == '?')))
+	if (vt->seq.intermediate == '!' && final == 'p' && !vt->seq.prefix)
+		vt_soft_reset(vt);
+	if (!fn || vt->seq.intermediate ||
+		(vt->seq.prefix && !(mode && vt->seq.prefix == '?')))
 		return;
 	vt->tail = 0;
 	fn(vt);

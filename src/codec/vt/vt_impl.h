@@ -119,10 +119,10 @@ enum vt_state {
 	GROUND,
 	UTF8,
 	ESCAPE,
-	ESCAPE_MORE,
+	ESCAPE_INTERMEDIATE,
 	CSI_ENTRY,
 	CSI_PARAM,
-	CSI_MORE,
+	CSI_INTERMEDIATE,
 	CSI_IGNORE,
 	OSC,
 	STRING,
@@ -134,7 +134,7 @@ struct sequence {
 	uint16_t param[VT_PARAMS + 1]; /* 0: left out, or one too many */
 	unsigned n;                    /* index of the last one */
 	char prefix;                   /* '?', '>', ... before them, or 0 */
-	char more;                     /* the last byte of 0x20 to 0x2f, or 0 */
+	char intermediate;             /* the last byte of 0x20 to 0x2f, or 0 */
 };
 
 /* The character that is being read. */
@@ -153,7 +153,7 @@ struct vt {
 	struct screen *screen; /* main or alt, the one in use */
 	struct charsets sets;
 	unsigned modes;
-	unsigned standing;                   /* modes that nothing turns off */
+	unsigned fixed_modes;                /* modes that nothing turns off */
 	uint64_t stops[VT_COLUMNS / 64 + 1]; /* tab stops, a bit for each column */
 
 	uint32_t last; /* printed, with a width; 0: none */
@@ -171,7 +171,7 @@ struct vt {
 	uint32_t report; /* number of the next report */
 	int err;
 
-	uint64_t work;  /* units, see vt_work */
+	uint64_t work;  /* units, see vt_get_work */
 	uint64_t limit; /* at which the present feed stops */
 };
 
@@ -190,10 +190,10 @@ struct vt_span {
 };
 
 /* The span around cp. */
-struct vt_span vt_span_of(uint32_t cp);
+struct vt_span vt_find_span(uint32_t cp);
 int vt_width(uint32_t cp);
 /* Whether cp becomes part of prev (tail bytes so far) instead of standing alone. */
-bool vt_joins(uint32_t prev, size_t tail, uint32_t cp, int width);
+bool vt_is_joined(uint32_t prev, size_t tail, uint32_t cp, int width);
 
 /* --- vt_store.c --- */
 
@@ -211,10 +211,10 @@ bool vt_rows_add(struct vt *vt, struct screen *s, size_t k);
 /* Drops the oldest row, which must not be on the screen. */
 void vt_rows_drop(struct vt *vt);
 /* Empties and removes all rows from the i-th on. */
-void vt_rows_cut(struct vt *vt, struct screen *s, size_t i);
+void vt_rows_truncate(struct vt *vt, struct screen *s, size_t i);
 void vt_rows_free(struct vt *vt, struct screen *s);
 /* The first k rows of the screen become history. */
-void vt_rows_pass(struct rows *r, size_t k);
+void vt_rows_archive(struct rows *r, size_t k);
 /* Moves the last k rows, which are empty, to the top of the screen. */
 bool vt_rows_rotate(struct vt *vt, struct screen *s, size_t k);
 
@@ -229,7 +229,7 @@ static inline struct row *vt_row_at(const struct rows *r, size_t i)
 /* Empties a row; its stamp (edited) stays. */
 void vt_row_clear(struct vt *vt, struct row *row);
 /* Whether text can be added to a closed row where it stands. */
-bool vt_row_extends(const struct vt *vt, const struct row *row);
+bool vt_row_is_extendable(const struct vt *vt, const struct row *row);
 /* Adds blanks, then n bytes of cols columns, to a closed row. */
 bool vt_row_append(
 	struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols);
@@ -289,16 +289,16 @@ void vt_erase_history(struct vt *vt);
 /* Fills the screen with the letter E. */
 void vt_align(struct vt *vt);
 /* Before a report: stamps rows that have moved, forgets blank ones at the end. */
-void vt_settle(struct vt *vt);
+void vt_prepare_report(struct vt *vt);
 /* The cursor's row, opened, if it has text at or after the cursor; else NULL. */
 struct row *vt_edit_row(struct vt *vt);
 
 /* --- vt_command.c --- */
 
-void vt_control(struct vt *vt, unsigned char c);
-void vt_escape(struct vt *vt, char final);
-void vt_csi(struct vt *vt, char final);
+void vt_run_control(struct vt *vt, unsigned char c);
+void vt_run_escape(struct vt *vt, char final);
+void vt_run_csi(struct vt *vt, char final);
 /* Resets everything but the rows to the state after vt_new. */
-void vt_defaults(struct vt *vt);
+void vt_set_defaults(struct vt *vt);
 
 #endif

@@ -91,14 +91,14 @@ static const struct step table[STATES][CLASSES] = {
 	},
 	[ESCAPE] = {
 		ANYWHERE, CONTROLS,
-		[MORE] = {DO_COLLECT, ESCAPE_MORE},
+		[MORE] = {DO_COLLECT, ESCAPE_INTERMEDIATE},
 		LOWS({DO_ESCAPE, GROUND}),
 		[FINAL] = {DO_ESCAPE, GROUND},
 		[OPEN_CSI] = {NOTHING, CSI_ENTRY},
 		[OPEN_OSC] = {NOTHING, OSC},
 		[OPEN_STRING] = {NOTHING, STRING},
 	},
-	[ESCAPE_MORE] = {
+	[ESCAPE_INTERMEDIATE] = {
 		ANYWHERE, CONTROLS,
 		[MORE] = {DO_COLLECT, STAY},
 		LOWS({DO_ESCAPE, GROUND}),
@@ -106,7 +106,7 @@ static const struct step table[STATES][CLASSES] = {
 	},
 	[CSI_ENTRY] = {
 		ANYWHERE, CONTROLS,
-		[MORE] = {DO_COLLECT, CSI_MORE},
+		[MORE] = {DO_COLLECT, CSI_INTERMEDIATE},
 		[DIGIT] = {DO_PARAM, CSI_PARAM},
 		[COLON] = {NOTHING, CSI_IGNORE},
 		[SEMICOLON] = {DO_PARAM, CSI_PARAM},
@@ -115,14 +115,14 @@ static const struct step table[STATES][CLASSES] = {
 	},
 	[CSI_PARAM] = {
 		ANYWHERE, CONTROLS,
-		[MORE] = {DO_COLLECT, CSI_MORE},
+		[MORE] = {DO_COLLECT, CSI_INTERMEDIATE},
 		[DIGIT] = {DO_PARAM, STAY},
 		[COLON] = {NOTHING, CSI_IGNORE},
 		[SEMICOLON] = {DO_PARAM, STAY},
 		[PREFIX] = {NOTHING, CSI_IGNORE},
 		FINALS({DO_CSI, GROUND}),
 	},
-	[CSI_MORE] = {
+	[CSI_INTERMEDIATE] = {
 		ANYWHERE, CONTROLS,
 		[MORE] = {DO_COLLECT, STAY},
 		LOWS({NOTHING, CSI_IGNORE}),
@@ -141,14 +141,14 @@ static const struct step table[STATES][CLASSES] = {
 	},
 };
 
-static void enter(struct vt *vt, enum vt_state state)
+static void vt_enter_state(struct vt *vt, enum vt_state state)
 {
 	if (state == ESCAPE)
 		vt->seq = (struct sequence){0};
 	vt->state = state;
 }
 
-static void param_byte(struct sequence *seq, unsigned char c)
+static void vt_add_param_byte(struct sequence *seq, unsigned char c)
 {
 	unsigned v;
 
@@ -171,14 +171,14 @@ static const uint16_t drawing[0x7f - 0x60] = {
 	0x2502, 0x2264, 0x2265, 0x03c0, 0x2260, 0x00a3, 0x00b7,         /* x-~ */
 };
 
-static bool is_drawing(const struct vt *vt)
+static bool vt_is_drawing(const struct vt *vt)
 {
 	return vt->sets.drawing >> vt->sets.shift & 1;
 }
 
-static void print_text(struct vt *vt, struct str text)
+static void vt_print_text(struct vt *vt, struct str text)
 {
-	if (!is_drawing(vt)) {
+	if (!vt_is_drawing(vt)) {
 		vt_print_ascii(vt, text);
 		return;
 	}
@@ -190,7 +190,7 @@ static void print_text(struct vt *vt, struct str text)
 }
 
 /* The first byte of a character (Unicode, table 3-7). */
-static void utf8_first(struct vt *vt, unsigned char c)
+static void vt_begin_utf8(struct vt *vt, unsigned char c)
 {
 	struct partial *part = &vt->part;
 
@@ -202,19 +202,19 @@ static void utf8_first(struct vt *vt, unsigned char c)
 	part->cp = c & (0x3fu >> part->need);
 	part->lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
 	part->hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-	enter(vt, UTF8);
+	vt_enter_state(vt, UTF8);
 }
 
 /*
  * A later byte of a character; false if it does not belong there and begins something
  * else.
  */
-static bool utf8_more(struct vt *vt, unsigned char c)
+static bool vt_continue_utf8(struct vt *vt, unsigned char c)
 {
 	struct partial *part = &vt->part;
 
 	if (c < part->lo || c > part->hi) {
-		enter(vt, GROUND);
+		vt_enter_state(vt, GROUND);
 		vt_print(vt, UTF8_REPLACEMENT);
 		return false;
 	}
@@ -222,7 +222,7 @@ static bool utf8_more(struct vt *vt, unsigned char c)
 	part->lo = 0x80;
 	part->hi = 0xbf;
 	if (--part->need == 0) {
-		enter(vt, GROUND);
+		vt_enter_state(vt, GROUND);
 		vt_print(vt, part->cp);
 	}
 	return true;
@@ -230,7 +230,7 @@ static bool utf8_more(struct vt *vt, unsigned char c)
 
 /* --- Bytes --- */
 
-static void act(struct vt *vt, enum action action, unsigned char c)
+static void vt_run_action(struct vt *vt, enum action action, unsigned char c)
 {
 	char text = (char)c;
 
@@ -238,47 +238,47 @@ static void act(struct vt *vt, enum action action, unsigned char c)
 	case NOTHING:
 		break;
 	case DO_CONTROL:
-		vt_control(vt, c);
+		vt_run_control(vt, c);
 		break;
 	case DO_TEXT:
 		if (c < 0x80)
-			print_text(vt, str_make(&text, 1));
+			vt_print_text(vt, str_make(&text, 1));
 		else
-			utf8_first(vt, c);
+			vt_begin_utf8(vt, c);
 		break;
 	case DO_COLLECT:
-		vt->seq.more = text;
+		vt->seq.intermediate = text;
 		break;
 	case DO_PREFIX:
 		vt->seq.prefix = text;
 		break;
 	case DO_PARAM:
-		param_byte(&vt->seq, c);
+		vt_add_param_byte(&vt->seq, c);
 		break;
 	case DO_ESCAPE:
-		vt_escape(vt, text);
+		vt_run_escape(vt, text);
 		break;
 	case DO_CSI:
-		vt_csi(vt, text);
+		vt_run_csi(vt, text);
 		break;
 	}
 }
 
-static void byte(struct vt *vt, unsigned char c)
+static void vt_parse_byte(struct vt *vt, unsigned char c)
 {
 	struct step step;
 
-	if (vt->state == UTF8 && utf8_more(vt, c))
+	if (vt->state == UTF8 && vt_continue_utf8(vt, c))
 		return;
 	step = table[vt->state][class_of[c]];
-	/* The state is entered first, because utf8_first enters a state of its own. */
+	/* The state is entered first, because vt_begin_utf8 enters a state of its own. */
 	if (step.next != STAY)
-		enter(vt, step.next);
-	act(vt, step.action, c);
+		vt_enter_state(vt, step.next);
+	vt_run_action(vt, step.action, c);
 }
 
 /* The length of a character in one of the common forms, otherwise 0. */
-static size_t common(const char *p, const char *end, uint32_t *cp)
+static size_t vt_decode_common(const char *p, const char *end, uint32_t *cp)
 {
 	const unsigned char *c = (const unsigned char *)p;
 
@@ -303,19 +303,19 @@ static size_t common(const char *p, const char *end, uint32_t *cp)
  * Prints characters that only need a place of their own in the present row; returns the
  * position of the first other character.
  */
-static const char *print_common(struct vt *vt, const char *p, const char *end)
+static const char *vt_print_common(struct vt *vt, const char *p, const char *end)
 {
 	const char *q = p;
 	struct vt_span span = {.first = 1};
 	size_t n, cols = 0, left = VT_COLUMNS - vt->screen->at.x;
 	uint32_t cp, last = 0;
 
-	for (; q < end && (n = common(q, end, &cp)) > 0; q += n) {
+	for (; q < end && (n = vt_decode_common(q, end, &cp)) > 0; q += n) {
 		int width = 1;
 
 		if (cp >= 0x80) {
 			if (cp < span.first || cp > span.last)
-				span = vt_span_of(cp);
+				span = vt_find_span(cp);
 			width = span.width;
 		}
 		if (width <= 0 || cols + (size_t)width > left)
@@ -328,7 +328,7 @@ static const char *print_common(struct vt *vt, const char *p, const char *end)
 	return q;
 }
 
-static const char *text_end(const char *p, const char *end)
+static const char *vt_find_text_end(const char *p, const char *end)
 {
 	while (p < end && *p >= 0x20 && *p < 0x7f)
 		p++;
@@ -336,16 +336,16 @@ static const char *text_end(const char *p, const char *end)
 }
 
 /* Prints lines of plain text; returns the position of the first other byte. */
-static const char *plain(struct vt *vt, const char *p, const char *end)
+static const char *vt_print_lines(struct vt *vt, const char *p, const char *end)
 {
 	for (;;) {
-		const char *q = text_end(p, end);
+		const char *q = vt_find_text_end(p, end);
 
 		if (q > p)
-			print_text(vt, str_make(p, (size_t)(q - p)));
+			vt_print_text(vt, str_make(p, (size_t)(q - p)));
 		p = q;
-		if (p < end && (unsigned char)*p >= 0x80 && !is_drawing(vt))
-			p = print_common(vt, p, end);
+		if (p < end && (unsigned char)*p >= 0x80 && !vt_is_drawing(vt))
+			p = vt_print_common(vt, p, end);
 		if (end - p < 2 || p[0] != '\r' || p[1] != '\n') {
 			if (p == q)
 				return p;
@@ -360,7 +360,7 @@ static const char *plain(struct vt *vt, const char *p, const char *end)
 	}
 }
 
-int vt_feed_some(struct vt *vt, struct str *bytes, uint64_t limit)
+int vt_feed_limited(struct vt *vt, struct str *bytes, uint64_t limit)
 {
 	const char *p = bytes->p, *end = p + bytes->n;
 	int err;
@@ -368,11 +368,11 @@ int vt_feed_some(struct vt *vt, struct str *bytes, uint64_t limit)
 	vt->limit = limit;
 	while (p < end && vt->work < limit) {
 		if (vt->state == GROUND) {
-			p = plain(vt, p, end);
+			p = vt_print_lines(vt, p, end);
 			if (p == end || vt->work >= limit)
 				break;
 		}
-		byte(vt, (unsigned char)*p++);
+		vt_parse_byte(vt, (unsigned char)*p++);
 	}
 	*bytes = str_skip(*bytes, (size_t)(p - bytes->p));
 	err = vt->err;

@@ -4,12 +4,12 @@
 
 #include <assert.h>
 
-static size_t chunk_left(const struct chunk *c)
+static size_t vt_chunk_get_space(const struct chunk *c)
 {
 	return c ? sizeof(c->text) - c->used : 0;
 }
 
-static struct chunk *chunk_new(struct vt *vt, const struct row *keep)
+static struct chunk *vt_chunk_new(struct vt *vt, const struct row *keep)
 {
 	struct chunk *c = vt_block_new(vt, sizeof(*c), keep);
 	struct chunk *full = vt->chunks[vt->chunk];
@@ -32,7 +32,7 @@ static struct chunk *chunk_new(struct vt *vt, const struct row *keep)
 	return c;
 }
 
-bool vt_row_extends(const struct vt *vt, const struct row *row)
+bool vt_row_is_extendable(const struct vt *vt, const struct row *row)
 {
 	const struct chunk *c = vt->chunks[vt->chunk];
 
@@ -40,7 +40,7 @@ bool vt_row_extends(const struct vt *vt, const struct row *row)
 		row->text + row->n == c->text + c->used;
 }
 
-static void release(struct vt *vt, const struct row *row)
+static void vt_row_release(struct vt *vt, const struct row *row)
 {
 	struct chunk *c;
 
@@ -59,14 +59,14 @@ static void release(struct vt *vt, const struct row *row)
 }
 
 /* Space for n more bytes of the row: after its text, which moves if it has to. */
-static char *text_room(struct vt *vt, struct row *row, size_t n)
+static char *vt_row_reserve(struct vt *vt, struct row *row, size_t n)
 {
 	struct chunk *c = vt->chunks[vt->chunk];
-	bool extends = vt_row_extends(vt, row);
+	bool extends = vt_row_is_extendable(vt, row);
 	struct row old;
 
-	if (chunk_left(c) < (extends ? n : row->n + n)) {
-		c = chunk_new(vt, row);
+	if (vt_chunk_get_space(c) < (extends ? n : row->n + n)) {
+		c = vt_chunk_new(vt, row);
 		if (!c)
 			return NULL;
 		extends = false;
@@ -81,11 +81,11 @@ static char *text_room(struct vt *vt, struct row *row, size_t n)
 	vt_work_block(vt, old.n / 2);
 	if (old.n)
 		memcpy(row->text, old.text, old.n);
-	release(vt, &old);
+	vt_row_release(vt, &old);
 	return row->text + row->n;
 }
 
-static void commit(struct vt *vt, struct row *row, size_t n, size_t cols)
+static void vt_row_commit(struct vt *vt, struct row *row, size_t n, size_t cols)
 {
 	row->n = (uint16_t)(row->n + n);
 	row->cols = (uint16_t)(row->cols + cols);
@@ -95,7 +95,7 @@ static void commit(struct vt *vt, struct row *row, size_t n, size_t cols)
 bool vt_row_append(
 	struct vt *vt, struct row *row, size_t blanks, struct str text, size_t cols)
 {
-	char *to = text_room(vt, row, blanks + text.n);
+	char *to = vt_row_reserve(vt, row, blanks + text.n);
 
 	assert(row->kind == ROW_TEXT && row->cols + blanks + cols <= VT_COLUMNS);
 	if (!to)
@@ -103,7 +103,7 @@ bool vt_row_append(
 	if (blanks)
 		memset(to, ' ', blanks);
 	memcpy(to + blanks, text.p, text.n);
-	commit(vt, row, blanks + text.n, blanks + cols);
+	vt_row_commit(vt, row, blanks + text.n, blanks + cols);
 	return true;
 }
 
@@ -113,7 +113,7 @@ void vt_row_clear(struct vt *vt, struct row *row)
 	if (row->kind == ROW_CELLS)
 		vt_cells_free(vt, row->cells);
 	else
-		release(vt, row);
+		vt_row_release(vt, row);
 	*row = (struct row){.edited = row->edited};
 }
 
@@ -127,7 +127,7 @@ void vt_row_align(struct vt *vt, struct row *row)
 	row->chunk = CHUNK_NONE;
 }
 
-static size_t ascii_prefix(struct str s)
+static size_t vt_row_measure_ascii(struct str s)
 {
 	size_t n = 0;
 
@@ -137,7 +137,7 @@ static size_t ascii_prefix(struct str s)
 }
 
 /* Puts the characters of text into the cells of row, as they were printed. */
-static void fill(struct vt *vt, struct row *row, struct str text)
+static void vt_row_fill(struct vt *vt, struct row *row, struct str text)
 {
 	uint32_t prev = 0;
 	size_t tail = 0, n;
@@ -148,7 +148,7 @@ static void fill(struct vt *vt, struct row *row, struct str text)
 		uint32_t cp;
 		int width;
 
-		n = ascii_prefix(text);
+		n = vt_row_measure_ascii(text);
 		if (n > 0) {
 			vt_cells_write(vt, row, col, str_make(text.p, n));
 			vt->work++;
@@ -160,7 +160,7 @@ static void fill(struct vt *vt, struct row *row, struct str text)
 		vt->work += 2;
 		n = text.n - rest.n;
 		width = vt_width(cp);
-		if (vt_joins(prev, tail, cp, width) &&
+		if (vt_is_joined(prev, tail, cp, width) &&
 			vt_cells_join(vt, row, col - 1, str_make(text.p, n))) {
 			tail += n;
 		} else if (width > 0) {
@@ -186,8 +186,8 @@ bool vt_row_open(struct vt *vt, struct row *row)
 	row->cells = c;
 	row->n = 0;
 	row->cols = 0;
-	fill(vt, row, str_make(old.text, old.n));
-	release(vt, &old);
+	vt_row_fill(vt, row, str_make(old.text, old.n));
+	vt_row_release(vt, &old);
 	return true;
 }
 
@@ -202,10 +202,10 @@ void vt_row_close(struct vt *vt, struct row *row)
 	vt->work += 1 + c->n / 4;
 	n = vt_cells_bytes(c);
 	*row = (struct row){.edited = row->edited, .wrapped = row->wrapped};
-	to = n ? text_room(vt, row, n) : NULL;
+	to = n ? vt_row_reserve(vt, row, n) : NULL;
 	if (to) {
 		vt_cells_copy(c, to);
-		commit(vt, row, n, c->n);
+		vt_row_commit(vt, row, n, c->n);
 	}
 	vt_cells_free(vt, c);
 }
@@ -227,7 +227,7 @@ void vt_row_text(const struct row *row, size_t from, struct buf *out)
 
 	if (from >= n)
 		return;
-	to = buf_room(out, n);
+	to = buf_reserve(out, n);
 	if (!to)
 		return;
 	if (row->kind == ROW_CELLS)

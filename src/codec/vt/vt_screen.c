@@ -2,61 +2,61 @@
 #include "base/utf8.h"
 #include "codec/vt/vt_impl.h"
 
-static size_t on_screen(const struct screen *s)
+static size_t vt_count_rows(const struct screen *s)
 {
 	return s->rows.n - s->rows.top;
 }
 
-static bool is_last(const struct screen *s)
+static bool vt_is_last_row(const struct screen *s)
 {
 	return s->rows.top + s->at.y + 1 == s->rows.n;
 }
 
 /* Row y of the screen, or NULL when nothing was written there or below. */
-static struct row *row_seen(const struct screen *s, unsigned y)
+static struct row *vt_find_row(const struct screen *s, unsigned y)
 {
-	return y < on_screen(s) ? vt_row_at(&s->rows, s->rows.top + y) : NULL;
+	return y < vt_count_rows(s) ? vt_row_at(&s->rows, s->rows.top + y) : NULL;
 }
 
-static void touch(struct vt *vt, struct row *row)
+static void vt_touch_row(struct vt *vt, struct row *row)
 {
 	row->edited = vt->report;
 	vt->screen->changed = vt->report;
 }
 
 /* Makes rows until there are n of them on the screen. */
-static bool reach(struct vt *vt, unsigned n)
+static bool vt_ensure_rows(struct vt *vt, unsigned n)
 {
 	struct screen *s = vt->screen;
-	size_t have = on_screen(s);
+	size_t have = vt_count_rows(s);
 
 	return have >= n || vt_rows_add(vt, s, n - have);
 }
 
-static struct row *row_here(struct vt *vt)
+static struct row *vt_get_cursor_row(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 
-	return reach(vt, s->at.y + 1) ? row_seen(s, s->at.y) : NULL;
+	return vt_ensure_rows(vt, s->at.y + 1) ? vt_find_row(s, s->at.y) : NULL;
 }
 
 /* --- Scrolling --- */
 
-static void clear_rows(struct vt *vt, struct row *row, size_t n)
+static void vt_clear_rows(struct vt *vt, struct row *row, size_t n)
 {
 	for (; n; n--, row++) {
 		vt_row_clear(vt, row);
-		touch(vt, row);
+		vt_touch_row(vt, row);
 	}
 }
 
 /* Makes empty rows where the content has moved elsewhere. */
-static void new_rows(struct vt *vt, struct row *row, size_t n)
+static void vt_init_rows(struct vt *vt, struct row *row, size_t n)
 {
 	vt->work += 1 + n / 4;
 	for (; n; n--, row++) {
 		*row = (struct row){0};
-		touch(vt, row);
+		vt_touch_row(vt, row);
 	}
 }
 
@@ -64,17 +64,17 @@ static void new_rows(struct vt *vt, struct row *row, size_t n)
  * Moved rows count as changed, because a mark identifies rows by their place. Only the
  * first moved row is stored: a stamp for each row would double the cost of moving.
  */
-static void moved(struct vt *vt, const struct row *first)
+static void vt_stamp_moved(struct vt *vt, const struct row *first)
 {
 	const struct screen *s = vt->screen;
-	uint64_t number = vt->first + s->rows.top + (uint64_t)(first - row_seen(s, 0));
+	uint64_t number = vt->first + s->rows.top + (uint64_t)(first - vt_find_row(s, 0));
 
 	vt->screen->changed = vt->report;
 	if (s == &vt->main && number < vt->moved)
 		vt->moved = number;
 }
 
-static void move_rows(struct vt *vt, struct row *to, struct row *from, size_t n)
+static void vt_move_rows(struct vt *vt, struct row *to, struct row *from, size_t n)
 {
 	vt_work_block(vt, n);
 	if (to < from)
@@ -82,11 +82,11 @@ static void move_rows(struct vt *vt, struct row *to, struct row *from, size_t n)
 	else
 		while (n--) /* musl's memmove is slow in this direction */
 			to[n] = from[n];
-	moved(vt, to < from ? to : from);
+	vt_stamp_moved(vt, to < from ? to : from);
 }
 
 /* Removes blank rows below the cursor, as if they had never been written. */
-static void trim(struct vt *vt, struct screen *s)
+static void vt_trim_rows(struct vt *vt, struct screen *s)
 {
 	size_t n = s->rows.n;
 
@@ -94,22 +94,22 @@ static void trim(struct vt *vt, struct screen *s)
 		vt_row_columns(vt_row_at(&s->rows, n - 1)) == 0)
 		n--;
 	if (n < s->rows.n)
-		vt_rows_cut(vt, s, n);
+		vt_rows_truncate(vt, s, n);
 }
 
-void vt_settle(struct vt *vt)
+void vt_prepare_report(struct vt *vt)
 {
 	const struct rows *r = &vt->main.rows;
 
-	trim(vt, &vt->main);
-	trim(vt, &vt->alt);
+	vt_trim_rows(vt, &vt->main);
+	vt_trim_rows(vt, &vt->alt);
 	for (size_t i = r->n; i > 0 && vt->first + i > vt->moved; i--)
 		vt_row_at(r, i - 1)->edited = vt->report;
 	vt->moved = UINT64_MAX;
 }
 
 /* Ends the wrapping of the row above y into row y. */
-static void unwrap_above(struct vt *vt, unsigned y)
+static void vt_unwrap_above(struct vt *vt, unsigned y)
 {
 	size_t i = vt->screen->rows.top + y;
 
@@ -118,26 +118,26 @@ static void unwrap_above(struct vt *vt, unsigned y)
 }
 
 /* The first n rows become history; rows below the scroll region stay in place. */
-static void scroll_off(struct vt *vt, unsigned n)
+static void vt_scroll_history(struct vt *vt, unsigned n)
 {
 	struct screen *s = &vt->main;
 	unsigned at = s->below + 1 - n;
 	size_t end;
 
 	/* Rows that were never written are no history. */
-	if (n > on_screen(s))
-		n = (unsigned)on_screen(s);
+	if (n > vt_count_rows(s))
+		n = (unsigned)vt_count_rows(s);
 	for (unsigned y = 0; y < n; y++)
-		vt_row_close(vt, row_seen(s, y));
+		vt_row_close(vt, vt_find_row(s, y));
 	vt->work += n;
-	vt_rows_pass(&s->rows, n);
-	end = on_screen(s);
+	vt_rows_archive(&s->rows, n);
+	end = vt_count_rows(s);
 	if (end > at && vt_rows_add(vt, s, n)) {
-		struct row *row = row_seen(s, at);
+		struct row *row = vt_find_row(s, at);
 
-		unwrap_above(vt, at);
-		move_rows(vt, row + n, row, end - at);
-		new_rows(vt, row, n);
+		vt_unwrap_above(vt, at);
+		vt_move_rows(vt, row + n, row, end - at);
+		vt_init_rows(vt, row, n);
 	}
 	s->changed = vt->report;
 }
@@ -149,7 +149,7 @@ void vt_scroll(struct vt *vt, unsigned n)
 	if (n > s->below - s->above + 1)
 		n = s->below - s->above + 1;
 	if (s->above == 0 && s == &vt->main)
-		scroll_off(vt, n);
+		vt_scroll_history(vt, n);
 	else
 		vt_delete_rows(vt, s->above, n);
 }
@@ -157,8 +157,8 @@ void vt_scroll(struct vt *vt, unsigned n)
 void vt_delete_rows(struct vt *vt, unsigned y, unsigned n)
 {
 	struct screen *s = vt->screen;
-	size_t end = on_screen(s);
-	struct row *row = row_seen(s, y);
+	size_t end = vt_count_rows(s);
+	struct row *row = vt_find_row(s, y);
 
 	if (end > s->below + 1)
 		end = s->below + 1;
@@ -166,17 +166,17 @@ void vt_delete_rows(struct vt *vt, unsigned y, unsigned n)
 		return;
 	if (n > end - y)
 		n = (unsigned)(end - y);
-	unwrap_above(vt, y);
-	unwrap_above(vt, (unsigned)end);
-	clear_rows(vt, row, n);
-	move_rows(vt, row, row + n, end - y - n);
-	new_rows(vt, row + (end - y - n), n);
+	vt_unwrap_above(vt, y);
+	vt_unwrap_above(vt, (unsigned)end);
+	vt_clear_rows(vt, row, n);
+	vt_move_rows(vt, row, row + n, end - y - n);
+	vt_init_rows(vt, row + (end - y - n), n);
 }
 
 void vt_insert_rows(struct vt *vt, unsigned y, unsigned n)
 {
 	struct screen *s = vt->screen;
-	size_t end = on_screen(s);
+	size_t end = vt_count_rows(s);
 	struct row *row;
 
 	if (end <= y)
@@ -185,25 +185,25 @@ void vt_insert_rows(struct vt *vt, unsigned y, unsigned n)
 		n = s->below - y + 1;
 	/* The lowest rows are pushed down, out of the region in the end. */
 	end = end + n < s->below + 1 ? end + n : s->below + 1;
-	if (!reach(vt, (unsigned)end))
+	if (!vt_ensure_rows(vt, (unsigned)end))
 		return;
-	row = row_seen(s, y);
-	unwrap_above(vt, y);
-	unwrap_above(vt, (unsigned)end - n);
-	unwrap_above(vt, (unsigned)end);
-	clear_rows(vt, row + (end - y - n), n);
-	if (y == 0 && end == on_screen(s) && vt_rows_rotate(vt, s, n)) {
-		moved(vt, row_seen(s, 0));
+	row = vt_find_row(s, y);
+	vt_unwrap_above(vt, y);
+	vt_unwrap_above(vt, (unsigned)end - n);
+	vt_unwrap_above(vt, (unsigned)end);
+	vt_clear_rows(vt, row + (end - y - n), n);
+	if (y == 0 && end == vt_count_rows(s) && vt_rows_rotate(vt, s, n)) {
+		vt_stamp_moved(vt, vt_find_row(s, 0));
 		return;
 	}
-	move_rows(vt, row + n, row, end - y - n);
-	new_rows(vt, row, n);
+	vt_move_rows(vt, row + n, row, end - y - n);
+	vt_init_rows(vt, row, n);
 }
 
 void vt_linefeed(struct vt *vt)
 {
 	struct screen *s = vt->screen;
-	bool last = is_last(s);
+	bool last = vt_is_last_row(s);
 
 	if (s->at.y == s->below)
 		vt_scroll(vt, 1);
@@ -211,15 +211,15 @@ void vt_linefeed(struct vt *vt)
 		s->at.y++;
 	/* The row after a line end exists, so that the text contains that line end. */
 	if (last)
-		row_here(vt);
+		vt_get_cursor_row(vt);
 }
 
 /* --- Printing --- */
 
-static void wrap(struct vt *vt)
+static void vt_wrap_line(struct vt *vt)
 {
 	struct screen *s = vt->screen;
-	struct row *row = row_here(vt);
+	struct row *row = vt_get_cursor_row(vt);
 
 	/* Below the scroll region the cursor cannot leave the last row. */
 	if (row && (s->at.y == s->below || s->at.y < VT_ROWS - 1))
@@ -232,18 +232,18 @@ static void wrap(struct vt *vt)
  * The row of the cursor, ready for n columns: closed if the text can be added to its
  * end, else open. Only in the last row, added text is not an edit.
  */
-static struct row *row_for(struct vt *vt, size_t n)
+static struct row *vt_prepare_row(struct vt *vt, size_t n)
 {
 	struct screen *s = vt->screen;
-	struct row *row = row_here(vt);
+	struct row *row = vt_get_cursor_row(vt);
 
 	if (!row)
 		return NULL;
-	if (s->at.x < vt_row_columns(row) || !is_last(s))
-		touch(vt, row);
+	if (s->at.x < vt_row_columns(row) || !vt_is_last_row(s))
+		vt_touch_row(vt, row);
 	s->changed = vt->report;
 	if (row->kind == ROW_TEXT && s->at.x >= row->cols &&
-		(row->n == 0 || is_last(s) || vt_row_extends(vt, row)))
+		(row->n == 0 || vt_is_last_row(s) || vt_row_is_extendable(vt, row)))
 		return row;
 	if (!vt_row_open(vt, row))
 		return NULL;
@@ -252,10 +252,10 @@ static struct row *row_for(struct vt *vt, size_t n)
 	return row;
 }
 
-static void print_run(struct vt *vt, struct str run)
+static void vt_print_ascii_run(struct vt *vt, struct str run)
 {
 	struct screen *s = vt->screen;
-	struct row *row = row_for(vt, run.n);
+	struct row *row = vt_prepare_row(vt, run.n);
 
 	if (!row)
 		return;
@@ -280,11 +280,11 @@ void vt_print_ascii(struct vt *vt, struct str text)
 		if (s->at.x == VT_COLUMNS && (vt->modes & MODE_NO_WRAP))
 			s->at.x--;
 		else if (s->at.x == VT_COLUMNS)
-			wrap(vt);
+			vt_wrap_line(vt);
 		n = VT_COLUMNS - s->at.x;
 		if (n > text.n)
 			n = text.n;
-		print_run(vt, str_make(text.p, n));
+		vt_print_ascii_run(vt, str_make(text.p, n));
 		if (vt->err)
 			return;
 		text = str_skip(text, n);
@@ -292,23 +292,23 @@ void vt_print_ascii(struct vt *vt, struct str text)
 }
 
 /* Adds to the character left of the cursor, if there is one with space. */
-static bool join(struct vt *vt, struct str utf8)
+static bool vt_join_char(struct vt *vt, struct str utf8)
 {
 	struct screen *s = vt->screen;
-	struct row *row = row_seen(s, s->at.y);
+	struct row *row = vt_find_row(s, s->at.y);
 
 	if (!row || s->at.x == 0 || s->at.x > vt_row_columns(row))
 		return false;
 	if (vt->tail + utf8.n > VT_GLYPH_MAX)
 		return false;
 	if (row->kind == ROW_TEXT && vt->tail && row->n >= vt->tail &&
-		row->cols == s->at.x && is_last(s)) {
+		row->cols == s->at.x && vt_is_last_row(s)) {
 		if (!vt_row_append(vt, row, 0, utf8, 0))
 			return false;
 	} else {
 		if (!vt_row_open(vt, row) || !vt_cells_join(vt, row, s->at.x - 1, utf8))
 			return false;
-		touch(vt, row);
+		vt_touch_row(vt, row);
 	}
 	if (vt->tail)
 		vt->tail += utf8.n;
@@ -316,20 +316,20 @@ static bool join(struct vt *vt, struct str utf8)
 	return true;
 }
 
-static void print_one(struct vt *vt, uint32_t cp, size_t width, struct str utf8)
+static void vt_print_char(struct vt *vt, uint32_t cp, size_t width, struct str utf8)
 {
 	struct screen *s = vt->screen;
 	struct row *row;
 
 	if (s->at.x + width > VT_COLUMNS) {
 		if (!(vt->modes & MODE_NO_WRAP))
-			wrap(vt);
+			vt_wrap_line(vt);
 		else if (width == 1)
 			s->at.x--;
 		else
 			return;
 	}
-	row = row_for(vt, width);
+	row = vt_prepare_row(vt, width);
 	if (!row)
 		return;
 	if (row->kind == ROW_CELLS)
@@ -349,21 +349,22 @@ void vt_print(struct vt *vt, uint32_t cp)
 
 	if (width < 0)
 		return;
-	if ((width == 0 || vt_joins(vt->prev, vt->tail, cp, width)) && join(vt, utf8))
+	if ((width == 0 || vt_is_joined(vt->prev, vt->tail, cp, width)) &&
+		vt_join_char(vt, utf8))
 		vt->prev = cp;
 	else if (width > 0)
-		print_one(vt, cp, (size_t)width, utf8);
+		vt_print_char(vt, cp, (size_t)width, utf8);
 }
 
 /* Adds a run to the end of a row; false if it must be printed character by character. */
-static bool append_run(struct vt *vt, struct str utf8, size_t cols)
+static bool vt_append_run(struct vt *vt, struct str utf8, size_t cols)
 {
 	struct screen *s = vt->screen;
 	struct row *row;
 
 	if (vt->prev == ZERO_WIDTH_JOINER || (vt->modes & MODE_INSERT))
 		return false;
-	row = row_for(vt, cols);
+	row = vt_prepare_row(vt, cols);
 	if (!row || row->kind != ROW_TEXT ||
 		!vt_row_append(vt, row, s->at.x - row->cols, utf8, cols))
 		return false;
@@ -375,7 +376,7 @@ void vt_print_run(struct vt *vt, struct str utf8, size_t cols, uint32_t cp)
 {
 	char room[4];
 
-	if (append_run(vt, utf8, cols)) {
+	if (vt_append_run(vt, utf8, cols)) {
 		vt->last = vt->prev = cp;
 		vt->tail = utf8_encode(cp, room);
 		return;
@@ -400,7 +401,7 @@ static void vt_repeat_in_row(
 	struct vt *vt, uint32_t cp, size_t width, struct str utf8, size_t k)
 {
 	struct screen *s = vt->screen;
-	struct row *row = row_for(vt, k * width);
+	struct row *row = vt_prepare_row(vt, k * width);
 	char run[VT_COLUMNS * 4];
 
 	if (!row)
@@ -427,7 +428,7 @@ void vt_print_repeat(struct vt *vt, uint32_t cp, size_t n)
 
 		/* The first character may join the character before it, or wrap. */
 		if (k == 0 || vt->prev != cp || vt->tail != utf8.n ||
-			vt_joins(cp, utf8.n, cp, (int)width)) {
+			vt_is_joined(cp, utf8.n, cp, (int)width)) {
 			vt->work += 4;
 			vt_print(vt, cp);
 			n--;
@@ -444,11 +445,11 @@ void vt_print_repeat(struct vt *vt, uint32_t cp, size_t n)
 
 void vt_erase(struct vt *vt, unsigned y, size_t from, size_t to)
 {
-	struct row *row = row_seen(vt->screen, y);
+	struct row *row = vt_find_row(vt->screen, y);
 
 	if (!row || from >= vt_row_columns(row))
 		return;
-	touch(vt, row);
+	vt_touch_row(vt, row);
 	if (from == 0 && to >= vt_row_columns(row)) {
 		vt_row_clear(vt, row);
 		return;
@@ -463,26 +464,26 @@ void vt_erase_rows(struct vt *vt, unsigned from, unsigned to)
 {
 	struct screen *s = vt->screen;
 
-	if (to >= on_screen(s)) {
-		if (from < on_screen(s))
-			vt_rows_cut(vt, s, s->rows.top + from);
+	if (to >= vt_count_rows(s)) {
+		if (from < vt_count_rows(s))
+			vt_rows_truncate(vt, s, s->rows.top + from);
 		return;
 	}
-	unwrap_above(vt, from);
+	vt_unwrap_above(vt, from);
 	if (from < to)
-		clear_rows(vt, row_seen(s, from), to - from);
+		vt_clear_rows(vt, vt_find_row(s, from), to - from);
 }
 
 void vt_align(struct vt *vt)
 {
 	struct screen *s = vt->screen;
 
-	unwrap_above(vt, 0);
-	if (!reach(vt, VT_ROWS))
+	vt_unwrap_above(vt, 0);
+	if (!vt_ensure_rows(vt, VT_ROWS))
 		return;
 	for (unsigned y = 0; y < VT_ROWS; y++) {
-		vt_row_align(vt, row_seen(s, y));
-		touch(vt, row_seen(s, y));
+		vt_row_align(vt, vt_find_row(s, y));
+		vt_touch_row(vt, vt_find_row(s, y));
 	}
 }
 
@@ -499,10 +500,10 @@ void vt_erase_history(struct vt *vt)
 struct row *vt_edit_row(struct vt *vt)
 {
 	struct screen *s = vt->screen;
-	struct row *row = row_seen(s, s->at.y);
+	struct row *row = vt_find_row(s, s->at.y);
 
 	if (!row || s->at.x >= vt_row_columns(row) || !vt_row_open(vt, row))
 		return NULL;
-	touch(vt, row);
+	vt_touch_row(vt, row);
 	return row;
 }

@@ -13,7 +13,7 @@ enum {
 };
 
 /* Empties the rows of one screen, from its top, until memory is down to target. */
-static void empty_rows(
+static void vt_empty_rows(
 	struct vt *vt, struct screen *s, size_t target, const struct row *keep)
 {
 	vt_work_block(vt, s->rows.n - s->rows.top);
@@ -28,7 +28,7 @@ static void empty_rows(
 	}
 }
 
-static bool shrink(struct vt *vt, size_t target, const struct row *keep)
+static bool vt_shrink_memory(struct vt *vt, size_t target, const struct row *keep)
 {
 	size_t less = target > SLACK ? target - SLACK : 0;
 
@@ -40,13 +40,13 @@ static bool shrink(struct vt *vt, size_t target, const struct row *keep)
 	 * Rows are searched from the top each time, so each search frees more than
 	 * needed.
 	 */
-	empty_rows(vt, &vt->main, less, keep);
-	empty_rows(vt, &vt->alt, less, keep);
+	vt_empty_rows(vt, &vt->main, less, keep);
+	vt_empty_rows(vt, &vt->alt, less, keep);
 	return vt->memory <= target;
 }
 
 /* The list of spare blocks of that size. */
-static struct spares *spares_of(struct vt *vt, size_t size)
+static struct spares *vt_find_spares(struct vt *vt, size_t size)
 {
 	struct spares *s = vt->spares;
 
@@ -57,9 +57,9 @@ static struct spares *spares_of(struct vt *vt, size_t size)
 	return s;
 }
 
-static void *spare_or_new(struct vt *vt, size_t size)
+static void *vt_memory_new(struct vt *vt, size_t size)
 {
-	struct spares *s = spares_of(vt, size);
+	struct spares *s = vt_find_spares(vt, size);
 	void *p = s->first;
 
 	if (!p)
@@ -73,7 +73,7 @@ void vt_spares_free(struct vt *vt)
 {
 	for (struct spares *s = vt->spares; s < vt->spares + VT_SPARES; s++)
 		while (s->first)
-			free(spare_or_new(vt, s->size));
+			free(vt_memory_new(vt, s->size));
 	assert(vt->spare == 0);
 }
 
@@ -81,8 +81,8 @@ void *vt_block_new(struct vt *vt, size_t n, const struct row *keep)
 {
 	size_t target = VT_MEMORY_MAX - n;
 
-	while (shrink(vt, target, keep)) {
-		void *p = spare_or_new(vt, n);
+	while (vt_shrink_memory(vt, target, keep)) {
+		void *p = vt_memory_new(vt, n);
 
 		if (p) {
 			vt->memory += n;
@@ -106,7 +106,7 @@ void vt_block_free(struct vt *vt, void *p, size_t n)
 	vt->memory -= n;
 	/* A row must not cost two system calls each time, as in musl. */
 	if (n <= SPARE_MAX - vt->spare) {
-		struct spares *s = spares_of(vt, n);
+		struct spares *s = vt_find_spares(vt, n);
 
 		memcpy(p, &s->first, sizeof(s->first));
 		s->first = p;
@@ -116,13 +116,13 @@ void vt_block_free(struct vt *vt, void *p, size_t n)
 	free(p);
 }
 
-static struct row *list_new(size_t cap)
+static struct row *vt_rows_new(size_t cap)
 {
 	return calloc(cap, sizeof(struct row));
 }
 
 /* Moves all rows to the front of v, which may be their own list. */
-static void rows_to(struct vt *vt, struct rows *r, struct row *v)
+static void vt_rows_move(struct vt *vt, struct rows *r, struct row *v)
 {
 	vt_work_block(vt, r->n);
 	if (r->n) {
@@ -136,7 +136,7 @@ static void rows_to(struct vt *vt, struct rows *r, struct row *v)
 }
 
 /* Makes space for k more rows, by moving them to the front if that pays. */
-static bool room(struct vt *vt, struct rows *r, size_t k)
+static bool vt_rows_reserve(struct vt *vt, struct rows *r, size_t k)
 {
 	size_t cap = r->cap ? r->cap : ROWS_FIRST;
 	struct row *v;
@@ -144,14 +144,14 @@ static bool room(struct vt *vt, struct rows *r, size_t k)
 	if (r->head + r->gap + r->n + k <= r->cap)
 		return true;
 	if (r->head + r->gap >= r->cap / 4 && r->n + k <= r->cap) {
-		rows_to(vt, r, r->v);
+		vt_rows_move(vt, r, r->v);
 		return true;
 	}
 	while (cap < r->n + k)
 		cap *= 2;
 	if (cap == r->cap)
 		cap *= 2;
-	v = list_new(cap);
+	v = vt_rows_new(cap);
 	if (!v) {
 		if (r == &vt->main.rows)
 			while (r->top > 0)
@@ -160,17 +160,17 @@ static bool room(struct vt *vt, struct rows *r, size_t k)
 			vt->err = -ENOMEM;
 			return false;
 		}
-		rows_to(vt, r, r->v);
+		vt_rows_move(vt, r, r->v);
 		return true;
 	}
-	rows_to(vt, r, v);
+	vt_rows_move(vt, r, v);
 	free(r->v);
 	r->v = v;
 	r->cap = cap;
 	return true;
 }
 
-void vt_rows_pass(struct rows *r, size_t k)
+void vt_rows_archive(struct rows *r, size_t k)
 {
 	if (r->gap)
 		memmove(r->v + r->head + r->top, vt_row_at(r, r->top), k * sizeof(*r->v));
@@ -185,7 +185,7 @@ bool vt_rows_rotate(struct vt *vt, struct screen *s, size_t k)
 	if (r->gap < k) {
 		struct row *row;
 
-		if (!room(vt, r, more))
+		if (!vt_rows_reserve(vt, r, more))
 			return false;
 		row = vt_row_at(r, r->top);
 		vt_work_block(vt, r->n - r->top);
@@ -203,7 +203,7 @@ bool vt_rows_add(struct vt *vt, struct screen *s, size_t k)
 {
 	struct rows *r = &s->rows;
 
-	if (!room(vt, r, k))
+	if (!vt_rows_reserve(vt, r, k))
 		return false;
 	vt->work += k;
 	for (; k; k--)
@@ -229,7 +229,7 @@ void vt_rows_drop(struct vt *vt)
 		vt->lost = vt->first;
 }
 
-void vt_rows_cut(struct vt *vt, struct screen *s, size_t i)
+void vt_rows_truncate(struct vt *vt, struct screen *s, size_t i)
 {
 	while (s->rows.n > i)
 		vt_row_clear(vt, vt_row_at(&s->rows, --s->rows.n));
@@ -240,7 +240,7 @@ void vt_rows_cut(struct vt *vt, struct screen *s, size_t i)
 
 void vt_rows_free(struct vt *vt, struct screen *s)
 {
-	vt_rows_cut(vt, s, 0);
+	vt_rows_truncate(vt, s, 0);
 	free(s->rows.v);
 	s->rows = (struct rows){0};
 }

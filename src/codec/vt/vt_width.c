@@ -413,7 +413,7 @@ static const struct vt_span spans[] = {
 	{0xe0000, 0xe0fff, 0},
 };
 
-struct vt_span vt_span_of(uint32_t cp)
+struct vt_span vt_find_span(uint32_t cp)
 {
 	size_t low = 0, high = ARRAY_LEN(spans);
 	struct vt_span gap = {.first = cp, .last = cp, .width = 1};
@@ -439,10 +439,10 @@ struct vt_span vt_span_of(uint32_t cp)
 
 int vt_width(uint32_t cp)
 {
-	return vt_span_of(cp).width;
+	return vt_find_span(cp).width;
 }
 
-bool vt_joins(uint32_t prev, size_t tail, uint32_t cp, int width)
+bool vt_is_joined(uint32_t prev, size_t tail, uint32_t cp, int width)
 {
 	bool skin = cp >= 0x1f3fb && cp <= 0x1f3ff;
 

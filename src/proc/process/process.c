@@ -54,7 +54,7 @@ void processes_stop(struct processes *all)
 		process_wake(p);
 }
 
-struct process *process_by_number(const struct processes *all, uint64_t number)
+struct process *process_find_number(const struct processes *all, uint64_t number)
 {
 	struct process *p = all->first;
 
@@ -63,7 +63,7 @@ struct process *process_by_number(const struct processes *all, uint64_t number)
 	return p;
 }
 
-static bool is_shown(const struct process *p)
+static bool process_is_listed(const struct process *p)
 {
 	return p->record->state == PROCESS_RUNNING || p->record->state == PROCESS_EXITED;
 }
@@ -72,14 +72,14 @@ struct process *process_find(const struct processes *all, struct str id)
 {
 	struct process *p = all->first;
 
-	while (p && (!is_shown(p) || !str_eq(id, str_c(p->id))))
+	while (p && (!process_is_listed(p) || !str_eq(id, str_c(p->id))))
 		p = p->next;
 	return p;
 }
 
 static struct process *process_shown_from(struct process *p)
 {
-	while (p && !is_shown(p))
+	while (p && !process_is_listed(p))
 		p = p->next;
 	return p;
 }
@@ -156,7 +156,7 @@ static void process_release_all(struct process *p)
 	process_sources_free(p);
 	timer_cancel(l, &p->wake);
 	process_record_free(p);
-	loop_free_later(l, &p->later, process_free);
+	loop_defer_free(l, &p->later, process_free);
 }
 
 static void process_drop_all(struct process *p)
@@ -206,8 +206,8 @@ void process_enter(struct process *p, enum process_state to)
 		all->running--;
 	if (to == PROCESS_EXITED)
 		all->exited++;
-	if (to != PROCESS_FAILED && all->conf->told)
-		all->conf->told(all->conf->arg, p);
+	if (to != PROCESS_FAILED && all->conf->on_change)
+		all->conf->on_change(all->conf->arg, p);
 	process_wake(p);
 }
 
@@ -216,7 +216,7 @@ enum process_state process_state(const struct process *p)
 	return p->record->state;
 }
 
-static const char *text_at(const struct process *p, uint32_t at)
+static const char *process_get_text(const struct process *p, uint32_t at)
 {
 	return p->record->text + at;
 }
@@ -227,9 +227,9 @@ void process_info(const struct process *p, struct process_info *out)
 
 	*out = (struct process_info){
 		.id = p->id,
-		.tag = text_at(p, r->tag_at),
-		.cwd = text_at(p, r->cwd_at),
-		.user = text_at(p, r->user_at),
+		.tag = process_get_text(p, r->tag_at),
+		.cwd = process_get_text(p, r->cwd_at),
+		.user = process_get_text(p, r->user_at),
 		.argv = r->argv_n ? r->text : "",
 		.argv_n = r->argv_n,
 		.argv_truncated = r->argv_truncated,
@@ -248,7 +248,7 @@ enum process_reason process_failure(const struct process *p, const char **detail
 	return p->reason;
 }
 
-const struct process_exit *process_exit_of(const struct process *p)
+const struct process_exit *process_get_exit(const struct process *p)
 {
 	return p->record->state == PROCESS_EXITED ? &p->exit : NULL;
 }

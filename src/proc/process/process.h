@@ -120,7 +120,7 @@ struct processes_conf {
 	const char *cwd; /* of the sandbox */
 	bool user_fixed; /* a start with another user is ERR_REFUSED */
 	/* NULL or called when a process has started or ended. */
-	void (*told)(void *arg, const struct process *p);
+	void (*on_change)(void *arg, const struct process *p);
 	void *arg;
 };
 
@@ -130,11 +130,11 @@ struct processes *processes_new(const struct processes_conf *conf);
 void processes_del(struct processes *all);
 
 /* True: r is of a process of an earlier serve, and the table owns fd from now on. */
-bool processes_keep(struct processes *all, const struct store_record *r, int fd);
-/* Restores the processes, after processes_keep got everything from the store. */
+bool processes_restore_fd(struct processes *all, const struct store_record *r, int fd);
+/* Restores the processes, after processes_restore_fd got everything from the store. */
 void processes_restore(struct processes *all);
 /* To be called when init has reaped a process that an earlier serve had started. */
-void processes_exited(struct processes *all, pid_t pid, int status);
+void processes_on_exit(struct processes *all, pid_t pid, int status);
 /* Refuses further starts, and calls the followers, which have to leave. */
 void processes_stop(struct processes *all);
 
@@ -159,7 +159,7 @@ void process_info(const struct process *p, struct process_info *out);
 /* The reason of state FAILED, and a sentence that is valid as long as p. */
 enum process_reason process_failure(const struct process *p, const char **detail);
 /* NULL unless it is EXITED. */
-const struct process_exit *process_exit_of(const struct process *p);
+const struct process_exit *process_get_exit(const struct process *p);
 
 enum process_target { PROCESS_TREE, PROCESS_GROUP, PROCESS_ALONE };
 /*
@@ -244,7 +244,7 @@ ssize_t process_stdin_write(struct process *p, struct str bytes) MUST_USE;
  * number; 0 at the end of fd; -EAGAIN: fd has none; -ENOBUFS: stdin has no space, and
  * followers are called later; -EPIPE as above; another -errno: use process_stdin_write.
  */
-ssize_t process_stdin_move(struct process *p, int fd, size_t n) MUST_USE;
+ssize_t process_stdin_splice(struct process *p, int fd, size_t n) MUST_USE;
 /* Calls the followers once stdin has space, or takes no bytes any more. */
 void process_stdin_await(struct process *p);
 /* Ends stdin after the bytes taken. A pty in canonical mode is sent its EOF character. */
@@ -254,10 +254,10 @@ void process_stdin_end(struct process *p);
 
 /* The result for an Idempotency-Key. The last PROCESS_KEYS keys are kept. */
 enum process_key_state {
-	PROCESS_KEY_NEW,   /* the key is not known, or its start has failed */
-	PROCESS_KEY_KNOWN, /* *p is the process that was started with it */
-	PROCESS_KEY_OTHER, /* the key was used with another request */
-	PROCESS_KEY_GONE,  /* the process of the key was removed */
+	PROCESS_KEY_NEW,      /* the key is not known, or its start has failed */
+	PROCESS_KEY_KNOWN,    /* *p is the process that was started with it */
+	PROCESS_KEY_MISMATCH, /* the key was used with another request */
+	PROCESS_KEY_REMOVED,  /* the process of the key was removed */
 };
 enum process_key_state process_key_find(struct processes *all, struct str key,
 	const uint8_t request[SHA256_LEN], struct process **p) MUST_USE;

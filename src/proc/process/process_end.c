@@ -16,12 +16,12 @@ enum {
 	TURN_MS = 1,          /* until the next batch */
 };
 
-static bool is_running(const struct process *p)
+static bool process_is_running(const struct process *p)
 {
 	return p->record->state == PROCESS_RUNNING;
 }
 
-static void kill_set_active(struct process *p, bool active)
+static void process_set_killing(struct process *p, bool active)
 {
 	if (p->killing.active == active)
 		return;
@@ -36,7 +36,7 @@ void process_end_timers(struct process *p)
 	timer_cancel(l, &p->timeout);
 	timer_cancel(l, &p->orphan);
 	timer_cancel(l, &p->killing.timer);
-	kill_set_active(p, false);
+	process_set_killing(p, false);
 	if (p->signalling.slot)
 		p->all->signals_n--;
 	timer_cancel(l, &p->signalling);
@@ -49,7 +49,7 @@ void process_end_timers(struct process *p)
  * A snapshot of /proc takes milliseconds if there are many processes, and a peer may ask
  * for hundreds of them at once. Each batch has time for some.
  */
-static void turn_update(struct process_turn *turn, const struct loop *l)
+static void process_update_turn(struct process_turn *turn, const struct loop *l)
 {
 	if (turn->batch == loop_batch(l) + 1)
 		return;
@@ -58,13 +58,13 @@ static void turn_update(struct process_turn *turn, const struct loop *l)
 
 /* --- Exit ------------------------------------------------------------------ */
 
-void process_ended(struct process *p, int status)
+void process_on_exit(struct process *p, int status)
 {
 	struct process_record *r = p->record;
 
 	/* A later serve relies on this order. */
 	r->status = status;
-	r->ended_at = clock_today();
+	r->ended_at = clock_unix_time();
 	process_end_timers(p);
 	process_sink_close(p);
 	process_source_mark_exit(p);
@@ -82,27 +82,28 @@ void process_set_exit(struct process *p)
 	};
 }
 
-void processes_exited(struct processes *all, pid_t pid, int status)
+void processes_on_exit(struct processes *all, pid_t pid, int status)
 {
 	struct process *p = all->first;
 
-	while (p && (p->record->pid != pid || !is_running(p)))
+	while (p && (p->record->pid != pid || !process_is_running(p)))
 		p = p->next;
 	if (p)
-		process_child_ended(&p->child, status);
+		process_on_child_exit(&p->child, status);
 }
 
 /* --- Kill ------------------------------------------------------------------ */
 
-static void kill_step(struct timer *t);
+static void process_kill_step(struct timer *t);
 
-static bool kill_later(struct process *p, uint64_t ms)
+static bool process_schedule_kill(struct process *p, uint64_t ms)
 {
-	return timer_set(p->all->conf->loop, &p->killing.timer, ms, kill_step) == 0;
+	return timer_set(p->all->conf->loop, &p->killing.timer, ms, process_kill_step) ==
+		0;
 }
 
 /* Whether the tree needs another snapshot; r: the result of tree_kill. */
-static bool kill_goes_on(const struct process *p, bool before, int r)
+static bool process_needs_kill(const struct process *p, bool before, int r)
 {
 	const struct process_killing *k = &p->killing;
 
@@ -112,26 +113,27 @@ static bool kill_goes_on(const struct process *p, bool before, int r)
 	return k->tree.moment && !before;
 }
 
-static void kill_step(struct timer *t)
+static void process_kill_step(struct timer *t)
 {
 	struct process *p = container_of(t, struct process, killing.timer);
 	struct process_killing *k = &p->killing;
 	struct process_turn *turn = &p->all->kills;
-	bool before = k->once;
+	bool before = k->was_empty;
 	int r;
 
-	turn_update(turn, p->all->conf->loop);
-	if (turn->n && clock_us() - turn->began > KILL_TURN_US && kill_later(p, TURN_MS))
+	process_update_turn(turn, p->all->conf->loop);
+	if (turn->n && clock_us() - turn->began > KILL_TURN_US &&
+		process_schedule_kill(p, TURN_MS))
 		return;
 	turn->n++;
 	k->tree.moment =
 		p->all->kills_n > 1 && k->tree.live <= KILL_SHARED ? turn->batch : 0;
 	r = tree_kill(&k->tree);
-	k->once = r <= 0;
-	if (kill_goes_on(p, before, r) && kill_later(p, END_LOOK_MS))
+	k->was_empty = r <= 0;
+	if (process_needs_kill(p, before, r) && process_schedule_kill(p, END_LOOK_MS))
 		return;
 	kill(p->record->pid, SIGKILL);
-	kill_set_active(p, false);
+	process_set_killing(p, false);
 }
 
 void process_kill(struct process *p)
@@ -140,26 +142,26 @@ void process_kill(struct process *p)
 
 	if (p->record->state == PROCESS_STARTING && p->record->pid > 0)
 		kill(p->record->pid, SIGKILL);
-	if (!is_running(p) || k->active)
+	if (!process_is_running(p) || k->active)
 		return;
 	/* The root is stopped so that it cannot replace the killed children. */
 	kill(p->record->pid, SIGSTOP);
 	p->record->killed = true;
-	kill_set_active(p, true);
-	k->once = false;
+	process_set_killing(p, true);
+	k->was_empty = false;
 	k->tree = (struct tree){.root = p->record->pid};
 	k->until = clock_ms() + TREE_KILL_MS;
-	kill_step(&k->timer);
+	process_kill_step(&k->timer);
 }
 
 /* --- Signals --------------------------------------------------------------- */
 
-static int signal_tree(struct process *p, int signo)
+static int process_signal_tree(struct process *p, int signo)
 {
 	struct process_turn *turn = &p->all->signals;
 	pid_t pid = p->record->pid;
 
-	turn_update(turn, p->all->conf->loop);
+	process_update_turn(turn, p->all->conf->loop);
 	turn->n++;
 	if (tree_signal_all(pid, signo) < 0 && kill(-pid, signo) < 0)
 		return -errno;
@@ -167,38 +169,39 @@ static int signal_tree(struct process *p, int signo)
 }
 
 /* Sends one of the signals that wait, if this batch has time for it. */
-static void signal_step(struct timer *t)
+static void process_signal_step(struct timer *t)
 {
 	struct process *p = container_of(t, struct process, signalling);
 	struct process_turn *turn = &p->all->signals;
 	struct loop *l = p->all->conf->loop;
 	int r = 0;
 
-	turn_update(turn, l);
+	process_update_turn(turn, l);
 	if (!turn->n) {
-		r = signal_tree(p, __builtin_ctzll(p->signals) + 1);
+		r = process_signal_tree(p, __builtin_ctzll(p->signals) + 1);
 		p->signals &= p->signals - 1;
 	}
 	if (r < 0)
 		log_warn(
 			"process %s: it cannot be sent a signal: %s", p->id, err_text(r));
-	if (p->signals && timer_set(l, t, TURN_MS, signal_step) == 0)
+	if (p->signals && timer_set(l, t, TURN_MS, process_signal_step) == 0)
 		return;
 	p->signals = 0;
 	p->all->signals_n--;
 }
 
 /* Signals that wait are sent one for each batch, and each of them only once. */
-static int signal_queue(struct process *p, int signo)
+static int process_queue_signal(struct process *p, int signo)
 {
 	struct processes *all = p->all;
 
-	turn_update(&all->signals, all->conf->loop);
+	process_update_turn(&all->signals, all->conf->loop);
 	if (!all->signals.n && !all->signals_n)
-		return signal_tree(p, signo);
+		return process_signal_tree(p, signo);
 	if (!p->signalling.slot) {
-		if (timer_set(all->conf->loop, &p->signalling, TURN_MS, signal_step) < 0)
-			return signal_tree(p, signo);
+		if (timer_set(all->conf->loop, &p->signalling, TURN_MS,
+			    process_signal_step) < 0)
+			return process_signal_tree(p, signo);
 		all->signals_n++;
 	}
 	p->signals |= 1ULL << (signo - 1);
@@ -209,12 +212,12 @@ int process_signal(struct process *p, int signo, enum process_target to)
 {
 	pid_t pid = p->record->pid, group = pid;
 
-	if (!is_running(p))
+	if (!process_is_running(p))
 		return -ESRCH;
 	switch (to) {
 	case PROCESS_TREE:
 		if (signo != SIGKILL)
-			return signal_queue(p, signo);
+			return process_queue_signal(p, signo);
 		process_kill(p);
 		return 0;
 	case PROCESS_GROUP:
@@ -228,7 +231,7 @@ int process_signal(struct process *p, int signo, enum process_target to)
 	return kill(pid, signo) < 0 ? -errno : 0;
 }
 
-static void on_timeout(struct timer *t)
+static void process_on_timeout(struct timer *t)
 {
 	struct process *p = container_of(t, struct process, timeout);
 
@@ -243,13 +246,13 @@ void process_arm_timeout(struct process *p)
 	if (!end)
 		return;
 	if (timer_set(p->all->conf->loop, &p->timeout, end > now ? end - now : 0,
-		    on_timeout) == 0)
+		    process_on_timeout) == 0)
 		return;
 	log_warn("process %s: out of memory for its timeout, it is killed", p->id);
-	on_timeout(&p->timeout);
+	process_on_timeout(&p->timeout);
 }
 
-static void on_slow_start(struct timer *t)
+static void process_on_start_timeout(struct timer *t)
 {
 	struct process *p = container_of(t, struct process, killing.timer);
 
@@ -260,7 +263,7 @@ void process_arm_start(struct process *p)
 {
 	/* Without memory for the timer the start has no deadline. */
 	if (timer_set(p->all->conf->loop, &p->killing.timer, PROCESS_START_MS,
-		    on_slow_start) < 0)
+		    process_on_start_timeout) < 0)
 		log_warn(
 			"process %s: out of memory for the deadline of its start", p->id);
 }
@@ -285,16 +288,16 @@ void process_disown(struct process *p)
 	process_orphaned(p);
 }
 
-static void on_orphan(struct timer *t)
+static void process_on_orphan(struct timer *t)
 {
 	process_orphaned(container_of(t, struct process, orphan));
 }
 
 void process_await_owner(struct process *p)
 {
-	if (p->record->kill_on_disconnect && is_running(p) &&
-		timer_set(p->all->conf->loop, &p->orphan, PROCESS_ORPHAN_MS, on_orphan) <
-			0)
+	if (p->record->kill_on_disconnect && process_is_running(p) &&
+		timer_set(p->all->conf->loop, &p->orphan, PROCESS_ORPHAN_MS,
+			process_on_orphan) < 0)
 		process_orphaned(p);
 }
 

@@ -12,7 +12,7 @@
 /* No events but the end of the pipe, which is reported once, and not at each wait. */
 enum { SOURCE_QUIET = EPOLLONESHOT };
 
-static unsigned number_of(const struct process_source *s)
+static unsigned process_source_number(const struct process_source *s)
 {
 	return (unsigned)(s - s->process->out);
 }
@@ -22,7 +22,7 @@ unsigned process_outputs(const struct process *p)
 	return p->record->pty ? 1 : PROCESS_OUTPUTS;
 }
 
-static const char *part_of(unsigned no, bool spool)
+static const char *process_part_name(unsigned no, bool spool)
 {
 	static const char *const parts[][2] = {{":1", ":1s"}, {":2", ":2s"}};
 
@@ -32,7 +32,7 @@ static const char *part_of(unsigned no, bool spool)
 /* --- Bounds ---------------------------------------------------------------- */
 
 /* The share of each output if all together keep too much. */
-static uint64_t share_of_each(const struct processes *all)
+static uint64_t process_output_share(const struct processes *all)
 {
 	uint64_t n = PROCESS_OUTPUTS * (uint64_t)(all->running + all->exited);
 	uint64_t share = PROCESS_OUTPUT_TOTAL / (n ? n : 1);
@@ -41,82 +41,83 @@ static uint64_t share_of_each(const struct processes *all)
 }
 
 /* The limit of unread bytes for a process that waits for its readers. */
-static uint64_t limit_of(const struct process *p)
+static uint64_t process_unread_limit(const struct process *p)
 {
-	uint64_t limit = p->record->output_limit, share = share_of_each(p->all);
-	bool scarce = p->all->kept > PROCESS_OUTPUT_TOTAL / 2;
+	uint64_t limit = p->record->output_limit, share = process_output_share(p->all);
+	bool scarce = p->all->output_bytes > PROCESS_OUTPUT_TOTAL / 2;
 
 	return scarce && share < limit ? share : limit;
 }
 
 /* If files have no holes, a new file releases the memory. */
-static void source_compact(struct process_source *s)
+static void process_source_compact(struct process_source *s)
 {
 	int r = 0;
 
-	if (!process_spool_wastes(&s->spool))
+	if (!process_spool_is_wasteful(&s->spool))
 		return;
-	r = process_spool_move(&s->spool);
+	r = process_spool_compact(&s->spool);
 	if (r == 0)
-		r = process_store(s->process, part_of(number_of(s), true), s->spool.fd);
+		r = process_store(s->process,
+			process_part_name(process_source_number(s), true), s->spool.fd);
 	if (r < 0)
 		log_warn("process %s: its output is not compacted: %s", s->process->id,
 			err_text(r));
 }
 
 /* Keeps the last keep bytes. */
-static void source_trim(struct process_source *s, uint64_t keep)
+static void process_source_trim(struct process_source *s, uint64_t keep)
 {
-	uint64_t before = process_spool_kept(&s->spool);
+	uint64_t before = process_spool_size(&s->spool);
 	uint64_t to = s->spool.end > keep ? s->spool.end - keep : 0;
 	const struct process_record *r = s->process->record;
 
-	if (r->wait_when_full && to > r->out[number_of(s)].released)
-		to = r->out[number_of(s)].released;
+	if (r->wait_when_full && to > r->out[process_source_number(s)].released)
+		to = r->out[process_source_number(s)].released;
 	process_spool_trim(&s->spool, to);
-	s->process->all->kept -= before - process_spool_kept(&s->spool);
-	source_compact(s);
+	s->process->all->output_bytes -= before - process_spool_size(&s->spool);
+	process_source_compact(s);
 }
 
 /* Trims all outputs of exited processes, the oldest first, or of the others. */
-static void processes_trim(struct processes *all, bool ended)
+static void process_trim_outputs(struct processes *all, bool ended)
 {
-	uint64_t share = share_of_each(all);
+	uint64_t share = process_output_share(all);
 
 	for (struct process *p = all->first; p; p = p->next) {
-		if (all->kept <= PROCESS_OUTPUT_TOTAL)
+		if (all->output_bytes <= PROCESS_OUTPUT_TOTAL)
 			return;
 		if ((p->record->state == PROCESS_EXITED) != ended)
 			continue;
 		for (unsigned i = 0; i < process_outputs(p); i++)
 			if (p->out[i].spool.fd >= 0)
-				source_trim(&p->out[i], share);
+				process_source_trim(&p->out[i], share);
 	}
 }
 
-static void source_bound(struct process_source *s)
+static void process_source_bound(struct process_source *s)
 {
 	struct processes *all = s->process->all;
 
-	if (process_spool_kept(&s->spool) > s->process->record->output_limit)
-		source_trim(s, s->process->record->output_limit);
-	if (all->kept <= PROCESS_OUTPUT_TOTAL)
+	if (process_spool_size(&s->spool) > s->process->record->output_limit)
+		process_source_trim(s, s->process->record->output_limit);
+	if (all->output_bytes <= PROCESS_OUTPUT_TOTAL)
 		return;
-	processes_trim(all, true);
-	processes_trim(all, false);
+	process_trim_outputs(all, true);
+	process_trim_outputs(all, false);
 }
 
 /* The number of bytes that may be read from the source now. */
-static uint64_t source_space(const struct process_source *s)
+static uint64_t process_source_space(const struct process_source *s)
 {
 	const struct process_record *r = s->process->record;
-	uint64_t unread = s->spool.end - r->out[number_of(s)].released;
+	uint64_t unread = s->spool.end - r->out[process_source_number(s)].released;
 	uint64_t budget = s->wide ? PROCESS_PIPE_WIDE : PROCESS_READ_BUDGET;
 	uint64_t limit;
 
 	if (!r->wait_when_full)
 		return budget;
-	limit = limit_of(s->process);
+	limit = process_unread_limit(s->process);
 	if (unread >= limit)
 		return 0;
 	return limit - unread < budget ? limit - unread : budget;
@@ -141,12 +142,12 @@ void process_source_close(struct process *p, unsigned no)
 	loop_remove(p->all->conf->loop, &s->io);
 	fd_close(&s->fd);
 	p->record->out[no].open = false;
-	process_store_drop(p, part_of(no, false));
+	process_store_drop(p, process_part_name(no, false));
 	process_wake(p);
 }
 
 /* Reads once: 0; 1: there is nothing to read now; negative: the output has ended. */
-static int source_read(struct process_source *s, size_t max)
+static int process_source_read(struct process_source *s, size_t max)
 {
 	ssize_t got = process_spool_append(&s->spool, s->fd, max);
 
@@ -154,31 +155,31 @@ static int source_read(struct process_source *s, size_t max)
 		return 1;
 	if (got <= 0)
 		return ERR_CLOSED;
-	s->process->all->kept += (uint64_t)got;
+	s->process->all->output_bytes += (uint64_t)got;
 	process_widen_pipe(&s->wide, s->fd, s->spool.end);
-	source_bound(s);
+	process_source_bound(s);
 	return 0;
 }
 
-static void source_ready(struct io *io, uint32_t events)
+static void process_source_on_event(struct io *io, uint32_t events)
 {
 	struct process_source *s = container_of(io, struct process_source, io);
 	struct process *p = s->process;
-	uint64_t space = source_space(s);
+	uint64_t space = process_source_space(s);
 	int r;
 
 	(void)events;
 	if (!space) {
 		s->paused = true;
-		loop_want(p->all->conf->loop, &s->io, SOURCE_QUIET);
+		loop_set_events(p->all->conf->loop, &s->io, SOURCE_QUIET);
 		return;
 	}
-	r = source_read(s, (size_t)space);
+	r = process_source_read(s, (size_t)space);
 	/* Closing a pty would send SIGHUP to the process, which may open it again. */
 	if (r < 0 && p->record->pty && p->record->state != PROCESS_EXITED)
-		loop_want(p->all->conf->loop, &s->io, EPOLLIN | EPOLLET);
+		loop_set_events(p->all->conf->loop, &s->io, EPOLLIN | EPOLLET);
 	else if (r < 0)
-		process_source_close(p, number_of(s));
+		process_source_close(p, process_source_number(s));
 	else if (r == 0)
 		process_wake(p);
 }
@@ -195,21 +196,22 @@ int process_source_watch(struct process *p, unsigned no)
 		s->spool.no_splice = true;
 	else
 		fd_widen_pipe(s->fd, PROCESS_PIPE);
-	return loop_add(p->all->conf->loop, &s->io, s->fd, EPOLLIN, source_ready);
+	return loop_add(
+		p->all->conf->loop, &s->io, s->fd, EPOLLIN, process_source_on_event);
 }
 
 void process_source_resume(struct process *p, unsigned no)
 {
 	struct process_source *s = &p->out[no];
 
-	if (!s->paused || !source_space(s))
+	if (!s->paused || !process_source_space(s))
 		return;
 	s->paused = false;
-	loop_want(p->all->conf->loop, &s->io, EPOLLIN);
+	loop_set_events(p->all->conf->loop, &s->io, EPOLLIN);
 }
 
 /* The number of bytes in a pty is not known: all of them are read, which are few. */
-static void source_drain(struct process_source *s)
+static void process_source_drain(struct process_source *s)
 {
 	size_t left = SHELL_LAST_MAX;
 	uint64_t before;
@@ -218,11 +220,11 @@ static void source_drain(struct process_source *s)
 		int r;
 
 		before = s->spool.end;
-		r = source_read(s, left);
+		r = process_source_read(s, left);
 		if (r < 0)
-			process_source_close(s->process, number_of(s));
+			process_source_close(s->process, process_source_number(s));
 		else if (r > 0)
-			loop_want(s->process->all->conf->loop, &s->io, EPOLLIN);
+			loop_set_events(s->process->all->conf->loop, &s->io, EPOLLIN);
 		if (r)
 			return;
 		left -= s->spool.end - before < left ? (size_t)(s->spool.end - before)
@@ -237,7 +239,7 @@ void process_source_mark_exit(struct process *p)
 		int waiting = 0;
 
 		if (s->fd >= 0 && p->record->pty)
-			source_drain(s);
+			process_source_drain(s);
 		else if (s->fd >= 0 && ioctl(s->fd, FIONREAD, &waiting) < 0)
 			waiting = 0;
 		p->record->out[i].at_exit = s->spool.end + (uint64_t)waiting;
@@ -254,7 +256,7 @@ void process_sources_free(struct process *p)
 		fd_close(&s->fd);
 		/* An output that was not restored has not been counted. */
 		if (s->spool.fd >= 0 && s->spool.meta)
-			p->all->kept -= process_spool_kept(&s->spool);
+			p->all->output_bytes -= process_spool_size(&s->spool);
 		process_spool_free(&s->spool);
 	}
 }
@@ -286,7 +288,7 @@ ssize_t process_output_send(
 }
 
 /* Finds the smallest offset of followers with releases; false: there are none. */
-static bool find_slowest(const struct process *p, unsigned no, uint64_t *offset)
+static bool process_find_slowest(const struct process *p, unsigned no, uint64_t *offset)
 {
 	bool found = false;
 
@@ -308,7 +310,7 @@ void process_release(
 		offset = p->out[no].spool.end;
 	if (f && offset > f->released[no])
 		f->released[no] = offset;
-	(void)find_slowest(p, no, &offset);
+	(void)process_find_slowest(p, no, &offset);
 	if (offset > r->released)
 		r->released = offset;
 	process_source_resume(p, no);

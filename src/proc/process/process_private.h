@@ -84,7 +84,7 @@ struct process_sink {
 
 struct process_killing {
 	bool active;
-	bool once; /* the last snapshot had no process of the tree */
+	bool was_empty; /* the last snapshot had no process of the tree */
 	struct tree tree;
 	uint64_t until; /* monotonic ms */
 	struct timer timer;
@@ -145,7 +145,7 @@ struct processes {
 	struct process_table *table; /* NULL: not made yet */
 	int table_fd;
 	unsigned running, exited; /* running includes STARTING */
-	uint64_t kept;            /* bytes of all outputs */
+	uint64_t output_bytes;    /* bytes of all outputs */
 	struct process_turn kills, signals;
 	unsigned kills_n,
 		signals_n; /* processes that are killed; with signals that wait */
@@ -168,14 +168,14 @@ struct process *process_new(struct processes *all, uint64_t number);
 void process_del(struct process *p);
 /* Removes exited processes beyond PROCESSES_EXITED. */
 void processes_evict(struct processes *all);
-struct process *process_by_number(const struct processes *all, uint64_t number);
+struct process *process_find_number(const struct processes *all, uint64_t number);
 
 /* process_record.c */
 /* Makes the table unless it exists: 0 or -errno. */
 int processes_make_table(struct processes *all) MUST_USE;
 void processes_free_table(struct processes *all);
 /* Takes fd over, the table of an earlier serve. */
-void processes_keep_table(struct processes *all, int fd);
+void processes_restore_table(struct processes *all, int fd);
 void process_key_set(
 	struct processes *all, const struct process_spec *spec, uint64_t number);
 void process_key_forget(struct processes *all, uint64_t number);
@@ -206,7 +206,7 @@ void process_sink_restore(struct process *p);
 void process_sink_close(struct process *p);
 
 /* process_end.c */
-void process_ended(struct process *p, int status);
+void process_on_exit(struct process *p, int status);
 /* Copies the exit from the record. */
 void process_set_exit(struct process *p);
 void process_end_timers(struct process *p);
@@ -217,6 +217,6 @@ void process_arm_start(struct process *p);
 void process_await_owner(struct process *p);
 
 /* process_start.c */
-void process_child_ended(struct child *c, int status);
+void process_on_child_exit(struct child *c, int status);
 
 #endif

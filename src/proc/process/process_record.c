@@ -12,7 +12,7 @@
 
 static const char table_name[] = "proc:table";
 
-static void *record_map(int fd, size_t n)
+static void *process_record_map(int fd, size_t n)
 {
 	void *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -29,14 +29,14 @@ void processes_free_table(struct processes *all)
 	fd_close(&all->table_fd);
 }
 
-void processes_keep_table(struct processes *all, int fd)
+void processes_restore_table(struct processes *all, int fd)
 {
 	struct stat st;
 
 	processes_free_table(all);
 	all->table_fd = fd;
 	if (fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(*all->table))
-		all->table = record_map(fd, sizeof(*all->table));
+		all->table = process_record_map(fd, sizeof(*all->table));
 	if (all->table && all->table->size == sizeof(*all->table))
 		return;
 	log_warn("the table of processes of the last server is lost");
@@ -49,10 +49,10 @@ int processes_make_table(struct processes *all)
 
 	if (all->table)
 		return 0;
-	all->table_fd = fd_memory("od-processes", sizeof(*all->table));
+	all->table_fd = fd_create_memory("od-processes", sizeof(*all->table));
 	if (all->table_fd < 0)
 		return all->table_fd;
-	all->table = record_map(all->table_fd, sizeof(*all->table));
+	all->table = process_record_map(all->table_fd, sizeof(*all->table));
 	if (!all->table) {
 		fd_close(&all->table_fd);
 		return -ENOMEM;
@@ -69,16 +69,16 @@ enum process_key_state process_key_find(struct processes *all, struct str key,
 {
 	uint8_t digest[SHA256_LEN];
 
-	sha256_of(key, digest);
+	sha256_compute(key, digest);
 	for (size_t i = 0; all->table && i < PROCESS_KEYS; i++) {
 		const struct process_key *k = &all->table->keys[i];
 
 		if (!k->number || memcmp(k->key, digest, sizeof(digest)) != 0)
 			continue;
 		if (memcmp(k->request, request, SHA256_LEN) != 0)
-			return PROCESS_KEY_OTHER;
-		*p = process_by_number(all, k->number);
-		return *p ? PROCESS_KEY_KNOWN : PROCESS_KEY_GONE;
+			return PROCESS_KEY_MISMATCH;
+		*p = process_find_number(all, k->number);
+		return *p ? PROCESS_KEY_KNOWN : PROCESS_KEY_REMOVED;
 	}
 	return PROCESS_KEY_NEW;
 }
@@ -91,7 +91,7 @@ void process_key_set(
 	if (!spec->key.n)
 		return;
 	k->number = 0;
-	sha256_of(spec->key, k->key);
+	sha256_compute(spec->key, k->key);
 	memcpy(k->request, spec->request, sizeof(k->request));
 	__atomic_store_n(&k->number, number, __ATOMIC_RELEASE);
 	all->table->key_at++;
@@ -106,29 +106,29 @@ void process_key_forget(struct processes *all, uint64_t number)
 
 /* --- The record of a process ----------------------------------------------- */
 
-static size_t text_size(const char *text)
+static size_t process_text_size(const char *text)
 {
 	return text ? strlen(text) + 1 : 1;
 }
 
 /* Appends a text to the record and returns its offset. */
-static uint32_t put_text(struct process_record *r, size_t *at, const char *text)
+static uint32_t process_put_text(struct process_record *r, size_t *at, const char *text)
 {
 	uint32_t from = (uint32_t)*at;
 
-	memcpy(r->text + from, text ? text : "", text_size(text));
-	*at += text_size(text);
+	memcpy(r->text + from, text ? text : "", process_text_size(text));
+	*at += process_text_size(text);
 	return from;
 }
 
 /* The number of arguments that are shown, and their size. */
-static size_t argv_shown(const struct process_spec *spec, size_t *bytes)
+static size_t process_count_argv(const struct process_spec *spec, size_t *bytes)
 {
 	size_t n = 0, next;
 
 	*bytes = 0;
 	for (; spec->argv[n]; n++) {
-		next = *bytes + text_size(spec->argv[n]);
+		next = *bytes + process_text_size(spec->argv[n]);
 		if (next > PROCESS_ARGV_SHOWN)
 			break;
 		*bytes = next;
@@ -136,11 +136,11 @@ static size_t argv_shown(const struct process_spec *spec, size_t *bytes)
 	return n;
 }
 
-static void record_fill(struct process *p, const struct process_spec *spec,
+static void process_record_fill(struct process *p, const struct process_spec *spec,
 	const char *cwd, const char *user)
 {
 	struct process_record *r = p->record;
-	size_t at = 0, bytes, shown = argv_shown(spec, &bytes);
+	size_t at = 0, bytes, shown = process_count_argv(spec, &bytes);
 
 	r->size = (uint32_t)p->record_n;
 	r->state = PROCESS_STARTING;
@@ -149,17 +149,17 @@ static void record_fill(struct process *p, const struct process_spec *spec,
 	r->kill_on_disconnect = spec->kill_on_disconnect;
 	r->stops_sandbox = spec->stops_sandbox;
 	r->output_limit = spec->output_limit;
-	r->started_at = clock_today();
+	r->started_at = clock_unix_time();
 	r->in.open = spec->pty || spec->takes_stdin;
 	for (unsigned i = 0; i < process_outputs(p); i++)
 		r->out[i] = (struct process_output_record){
 			.open = !spec->writes_to_log, .at_exit = UINT64_MAX};
 	r->argv_truncated = spec->argv[shown];
 	for (; r->argv_n < shown; r->argv_n++)
-		put_text(r, &at, spec->argv[r->argv_n]);
-	r->cwd_at = put_text(r, &at, cwd);
-	r->user_at = put_text(r, &at, user);
-	r->tag_at = put_text(r, &at, spec->tag);
+		process_put_text(r, &at, spec->argv[r->argv_n]);
+	r->cwd_at = process_put_text(r, &at, cwd);
+	r->user_at = process_put_text(r, &at, user);
+	r->tag_at = process_put_text(r, &at, spec->tag);
 }
 
 int process_record_make(struct process *p, const struct process_spec *spec)
@@ -168,21 +168,22 @@ int process_record_make(struct process *p, const struct process_spec *spec)
 	const char *user = spec->user ? spec->user : p->all->conf->user_name;
 	size_t n;
 
-	argv_shown(spec, &n);
-	n += sizeof(*p->record) + text_size(cwd) + text_size(user) + text_size(spec->tag);
-	p->record_fd = fd_memory("od-process", n);
+	process_count_argv(spec, &n);
+	n += sizeof(*p->record) + process_text_size(cwd) + process_text_size(user) +
+		process_text_size(spec->tag);
+	p->record_fd = fd_create_memory("od-process", n);
 	if (p->record_fd < 0)
 		return p->record_fd;
-	p->record = record_map(p->record_fd, n);
+	p->record = process_record_map(p->record_fd, n);
 	if (!p->record)
 		return -ENOMEM;
 	p->record_n = n;
-	record_fill(p, spec, cwd, user);
+	process_record_fill(p, spec, cwd, user);
 	return 0;
 }
 
 /* Whether a text begins at offset at: the last of the n bytes is a NUL. */
-static bool is_text(uint32_t at, size_t n)
+static bool process_is_text(uint32_t at, size_t n)
 {
 	return at < n;
 }
@@ -197,13 +198,14 @@ int process_record_restore(struct process *p, int fd)
 	if (fstat(fd, &st) < 0 || st.st_size <= (off_t)sizeof(*r))
 		return -EBADMSG;
 	p->record_n = (size_t)st.st_size;
-	p->record = r = record_map(fd, p->record_n);
+	p->record = r = process_record_map(fd, p->record_n);
 	if (!r)
 		return -ENOMEM;
 	texts = p->record_n - sizeof(*r);
-	if (r->size != p->record_n || r->text[texts - 1] || !is_text(r->cwd_at, texts) ||
-		!is_text(r->user_at, texts) || !is_text(r->tag_at, texts) ||
-		r->state > PROCESS_FAILED)
+	if (r->size != p->record_n || r->text[texts - 1] ||
+		!process_is_text(r->cwd_at, texts) ||
+		!process_is_text(r->user_at, texts) ||
+		!process_is_text(r->tag_at, texts) || r->state > PROCESS_FAILED)
 		return -EBADMSG;
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 static struct process *process_of_number(struct processes *all, uint64_t number)
 {
-	struct process *p = process_by_number(all, number);
+	struct process *p = process_find_number(all, number);
 
 	return p ? p : process_new(all, number);
 }
@@ -36,7 +36,7 @@ static int *process_slot(struct process *p, struct str part)
 	return NULL;
 }
 
-bool processes_keep(struct processes *all, const struct store_record *r, int fd)
+bool processes_restore_fd(struct processes *all, const struct store_record *r, int fd)
 {
 	struct str rest = str_c(r->name), id;
 	struct process *p = NULL;
@@ -47,7 +47,7 @@ bool processes_keep(struct processes *all, const struct store_record *r, int fd)
 		return false;
 	rest = str_skip(rest, strlen(process_prefix));
 	if (str_eq(rest, STR("table"))) {
-		processes_keep_table(all, fd);
+		processes_restore_table(all, fd);
 		return true;
 	}
 	id = str_cut(&rest, ':');
@@ -64,14 +64,14 @@ bool processes_keep(struct processes *all, const struct store_record *r, int fd)
 	return true;
 }
 
-static void restore_spool(struct process *p, unsigned no)
+static void process_reopen_spool(struct process *p, unsigned no)
 {
 	struct process_spool *s = &p->out[no].spool;
 	struct process_spool_meta *meta = &p->record->spool[no];
 	int r = s->fd < 0 ? -ENOENT : process_spool_restore(s, meta, s->fd);
 
 	if (r == 0) {
-		p->all->kept += process_spool_kept(s);
+		p->all->output_bytes += process_spool_size(s);
 		return;
 	}
 	log_warn("process %s: its output of the last server is lost", p->id);
@@ -81,12 +81,12 @@ static void restore_spool(struct process *p, unsigned no)
 		log_warn("process %s: no memory for its output", p->id);
 }
 
-static void restore_source(struct process *p, unsigned no)
+static void process_restore_output(struct process *p, unsigned no)
 {
 	struct process_source *s = &p->out[no];
 	int r = 0;
 
-	restore_spool(p, no);
+	process_reopen_spool(p, no);
 	if (s->fd >= 0 && p->record->out[no].open)
 		r = process_source_watch(p, no);
 	if (s->fd >= 0 && (r < 0 || !p->record->out[no].open))
@@ -95,7 +95,7 @@ static void restore_source(struct process *p, unsigned no)
 		p->record->out[no].open = false;
 }
 
-static void restore_sink(struct process *p)
+static void process_restore_stdin(struct process *p)
 {
 	struct process_sink *s = &p->in;
 	int r = -ENOENT;
@@ -111,7 +111,7 @@ static void restore_sink(struct process *p)
 }
 
 /* False: there is no valid record, or its program was not executed. */
-static bool restore_record(struct process *p)
+static bool process_check_record(struct process *p)
 {
 	struct process_record *r;
 
@@ -125,13 +125,13 @@ static bool restore_record(struct process *p)
 	return true;
 }
 
-static void restore_process(struct process *p)
+static void process_restore_state(struct process *p)
 {
 	struct process_record *r = p->record;
 	int status = p->exit.status;
 
 	for (unsigned i = 0; i < process_outputs(p); i++)
-		restore_source(p, i);
+		process_restore_output(p, i);
 	if (r->state == PROCESS_STARTING)
 		process_enter(p, PROCESS_RUNNING);
 	if (r->state == PROCESS_EXITED) {
@@ -139,9 +139,9 @@ static void restore_process(struct process *p)
 		process_set_exit(p);
 		return;
 	}
-	restore_sink(p);
+	process_restore_stdin(p);
 	if (p->exited) {
-		process_child_ended(&p->child, status);
+		process_on_child_exit(&p->child, status);
 		return;
 	}
 	process_arm_timeout(p);
@@ -156,13 +156,13 @@ void processes_restore(struct processes *all)
 
 	for (struct process *p = all->first; p; p = next) {
 		next = p->next;
-		if (restore_record(p))
+		if (process_check_record(p))
 			continue;
 		process_key_forget(all, p->number);
 		process_del(p);
 	}
 	for (struct process *p = all->first; p; p = next) {
 		next = p->next;
-		restore_process(p);
+		process_restore_state(p);
 	}
 }

@@ -17,7 +17,7 @@ enum {
 
 int process_spool_make(struct process_spool *s, struct process_spool_meta *meta)
 {
-	int fd = fd_memory("od-process", 0);
+	int fd = fd_create_memory("od-process", 0);
 
 	if (fd < 0)
 		return fd;
@@ -30,12 +30,12 @@ void process_spool_free(struct process_spool *s)
 	fd_close(&s->fd);
 }
 
-uint64_t process_spool_kept(const struct process_spool *s)
+uint64_t process_spool_size(const struct process_spool *s)
 {
 	return s->end - s->meta->start;
 }
 
-static bool is_lack_of_memory(int err)
+static bool process_spool_is_nomem(int err)
 {
 	return err == -ENOSPC || err == -ENOMEM || err == -EFBIG || err == -EDQUOT;
 }
@@ -119,7 +119,7 @@ ssize_t process_spool_append(struct process_spool *s, int source, size_t n)
 		return got;
 	}
 	err = -errno;
-	if (is_lack_of_memory(err))
+	if (process_spool_is_nomem(err))
 		return process_spool_drop(s, source, n);
 	/* An old seccomp filter answers EPERM where it means ENOSYS. */
 	if (err != -EINVAL && err != -ENOSYS && err != -EPERM)
@@ -180,9 +180,9 @@ void process_spool_trim(struct process_spool *s, uint64_t offset)
 		s->punched = whole;
 }
 
-bool process_spool_wastes(const struct process_spool *s)
+bool process_spool_is_wasteful(const struct process_spool *s)
 {
-	uint64_t kept = process_spool_kept(s);
+	uint64_t kept = process_spool_size(s);
 
 	return s->no_holes && s->meta->start - s->punched > kept + PUNCH;
 }
@@ -206,9 +206,9 @@ static int process_spool_copy(const struct process_spool *s, int to)
 	return ftruncate(to, (off_t)s->end) < 0 ? -errno : 0;
 }
 
-int process_spool_move(struct process_spool *s)
+int process_spool_compact(struct process_spool *s)
 {
-	int fd = fd_memory("od-process", 0);
+	int fd = fd_create_memory("od-process", 0);
 	int r = fd < 0 ? fd : process_spool_copy(s, fd);
 
 	if (r < 0) {
@@ -238,7 +238,7 @@ int process_spool_read(const struct process_spool *s, uint64_t at, size_t max,
 	while (left) {
 		size_t n = left < READ_AT ? (size_t)left : READ_AT;
 
-		space = buf_room(out, n);
+		space = buf_reserve(out, n);
 		if (!space)
 			return out->err;
 		r = fd_read_all_at(s->fd, part->next - left, space, n);

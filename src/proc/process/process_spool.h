@@ -54,7 +54,7 @@ int process_spool_restore(
 void process_spool_free(struct process_spool *s);
 
 /* The number of bytes that are kept. */
-uint64_t process_spool_kept(const struct process_spool *s);
+uint64_t process_spool_size(const struct process_spool *s);
 
 /*
  * Appends up to n bytes of the pipe or terminal source, which does not block. The number
@@ -68,11 +68,11 @@ void process_spool_trim(struct process_spool *s, uint64_t offset);
 
 /*
  * Whether more memory is held than needed, because the system has no holes: then
- * process_spool_move copies the kept bytes to another file, whose descriptor has to
+ * process_spool_compact copies the kept bytes to another file, whose descriptor has to
  * replace the old one in the store. -errno: the spool is unchanged.
  */
-bool process_spool_wastes(const struct process_spool *s);
-int process_spool_move(struct process_spool *s) MUST_USE;
+bool process_spool_is_wasteful(const struct process_spool *s);
+int process_spool_compact(struct process_spool *s) MUST_USE;
 
 /*
  * Appends up to max bytes from offset at on to out. A gap is skipped: *part has the

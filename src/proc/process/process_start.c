@@ -55,7 +55,7 @@ static const struct {
 	{"LOGNAME=", offsetof(struct user, name)},
 };
 
-static bool is_default(const struct process_spec *spec, const char *entry)
+static bool process_is_default_env(const struct process_spec *spec, const char *entry)
 {
 	const char *const *at = spec->defaults;
 
@@ -65,7 +65,7 @@ static bool is_default(const struct process_spec *spec, const char *entry)
 }
 
 /* The text for an entry of the environment; NULL: it is left out. */
-static int env_of_user(struct start *st, const char *entry, const char **out)
+static int process_make_env_entry(struct start *st, const char *entry, const char **out)
 {
 	char *text;
 	size_t size;
@@ -75,7 +75,7 @@ static int env_of_user(struct start *st, const char *entry, const char **out)
 		const char *value = (const char *)&st->found + user_env[i].at;
 
 		if (strncmp(entry, user_env[i].name, strlen(user_env[i].name)) != 0 ||
-			!is_default(st->spec, entry))
+			!process_is_default_env(st->spec, entry))
 			continue;
 		*out = NULL;
 		if (!*value)
@@ -91,7 +91,7 @@ static int env_of_user(struct start *st, const char *entry, const char **out)
 	return 0;
 }
 
-static int set_env(struct start *st, struct spawn *s)
+static int process_set_env(struct start *st, struct spawn *s)
 {
 	size_t n = 0, kept = 0;
 	const char **env;
@@ -102,7 +102,7 @@ static int set_env(struct start *st, struct spawn *s)
 	if (!env)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		int r = env_of_user(st, st->spec->env[i], &env[kept]);
+		int r = process_make_env_entry(st, st->spec->env[i], &env[kept]);
 
 		if (r < 0)
 			return r;
@@ -113,7 +113,7 @@ static int set_env(struct start *st, struct spawn *s)
 }
 
 /* Reads the files of users, which may take any time, in the child. */
-static int find_identity(struct spawn *s, void *arg)
+static int process_find_identity(struct spawn *s, void *arg)
 {
 	struct start *st = arg;
 	const struct user *u = &st->found;
@@ -132,13 +132,13 @@ static int find_identity(struct spawn *s, void *arg)
 	if (u->uid == geteuid() &&
 		(u->gid == getegid() || (u->uid != 0 && !strchr(st->spec->user, ':'))))
 		s->user = NULL;
-	return set_env(st, s);
+	return process_set_env(st, s);
 }
 
 /* --- The path of the program ----------------------------------------------- */
 
 /* The paths to try for a name without a slash: as execvp, and for sh known shells. */
-static int find_paths(struct start *st)
+static int process_find_paths(struct start *st)
 {
 	const char *name = st->spec->argv[0];
 	const char *path = env_find(st->spec->env, STR("PATH"));
@@ -151,7 +151,7 @@ static int find_paths(struct start *st)
 		st->spawn.path = name;
 		return 0;
 	}
-	for (size_t i = 0; shell && shells_ladder[i]; i++)
+	for (size_t i = 0; shell && shells_paths[i]; i++)
 		max++;
 	paths = arena_array(&st->arena, max, sizeof(*paths));
 	if (!paths)
@@ -170,15 +170,15 @@ static int find_paths(struct start *st)
 		more = at < rest.n;
 		rest = str_skip(rest, at + 1);
 	}
-	for (size_t i = 0; shell && shells_ladder[i]; i++)
-		paths[n++] = shells_ladder[i];
+	for (size_t i = 0; shell && shells_paths[i]; i++)
+		paths[n++] = shells_paths[i];
 	st->spawn.paths = paths;
 	return 0;
 }
 
 /* --- Pipes ----------------------------------------------------------------- */
 
-static int make_pty(struct start *st)
+static int process_make_pty(struct start *st)
 {
 	struct process *p = st->p;
 	int slave;
@@ -193,7 +193,7 @@ static int make_pty(struct start *st)
 	return p->in.fd < 0 ? p->in.fd : 0;
 }
 
-static int make_stdin(struct start *st)
+static int process_make_stdin(struct start *st)
 {
 	struct process_sink *s = &st->p->in;
 	int pair[2];
@@ -210,9 +210,9 @@ static int make_stdin(struct start *st)
 	return r;
 }
 
-static int make_pipes(struct start *st)
+static int process_make_pipes(struct start *st)
 {
-	int r = make_stdin(st);
+	int r = process_make_stdin(st);
 
 	if (st->spec->writes_to_log) {
 		const int fds[] = {st->other[0], STDOUT_FILENO, STDERR_FILENO};
@@ -233,7 +233,7 @@ static int make_pipes(struct start *st)
 	return r;
 }
 
-static int make_spools(struct process *p)
+static int process_make_spools(struct process *p)
 {
 	int r = 0;
 
@@ -242,7 +242,7 @@ static int make_spools(struct process *p)
 	return r;
 }
 
-static int watch_all(struct process *p)
+static int process_watch_all(struct process *p)
 {
 	int r = p->in.fd < 0 ? 0 : process_sink_watch(p);
 
@@ -253,7 +253,7 @@ static int watch_all(struct process *p)
 }
 
 /* Stores the descriptors in init: without them a crash of serve ends the process. */
-static int store_all(struct process *p)
+static int process_store_all(struct process *p)
 {
 	const struct {
 		const char *part;
@@ -278,7 +278,7 @@ static int store_all(struct process *p)
 
 /* --- The outcome ----------------------------------------------------------- */
 
-static enum process_reason reason_of(enum spawn_step at, int err)
+static enum process_reason process_failure_reason(enum spawn_step at, int err)
 {
 	switch (at) {
 	case SPAWN_IDENTITY:
@@ -302,7 +302,7 @@ static enum process_reason reason_of(enum spawn_step at, int err)
 	}
 }
 
-static void write_detail(struct process *p, int err)
+static void process_write_detail(struct process *p, int err)
 {
 	struct process_info i;
 	char *to = p->detail;
@@ -335,8 +335,8 @@ static void process_fail(struct process *p, int err)
 	/* The child may still run, and its report is not watched any more. */
 	if (p->child.pid)
 		kill(p->record->pid, SIGKILL);
-	p->reason = reason_of(p->report.at, err);
-	write_detail(p, err);
+	p->reason = process_failure_reason(p->report.at, err);
+	process_write_detail(p, err);
 	process_key_forget(p->all, p->number);
 	process_enter(p, PROCESS_FAILED);
 }
@@ -347,20 +347,20 @@ static void process_started(struct process *p)
 	process_enter(p, PROCESS_RUNNING);
 }
 
-static int watch_report(struct process *p);
+static int process_watch_report(struct process *p);
 
 /* The child has executed the program, or has failed to. */
-static void report_ready(struct io *io, uint32_t events)
+static void process_on_report(struct io *io, uint32_t events)
 {
 	struct process *p = container_of(io, struct process, report_io);
 	int r;
 
 	(void)events;
-	/* spawn_outcome closes the descriptor. */
+	/* spawn_read_outcome closes the descriptor. */
 	loop_remove(p->all->conf->loop, io);
-	r = spawn_outcome(&p->report);
+	r = spawn_read_outcome(&p->report);
 	if (r == -EAGAIN)
-		r = watch_report(p);
+		r = process_watch_report(p);
 	else if (r == 0)
 		process_started(p);
 	/* -EINTR: a signal has killed the child before its exec. */
@@ -368,29 +368,29 @@ static void report_ready(struct io *io, uint32_t events)
 		process_fail(p, r);
 }
 
-static int watch_report(struct process *p)
+static int process_watch_report(struct process *p)
 {
-	return loop_add(
-		p->all->conf->loop, &p->report_io, p->report.fd, EPOLLIN, report_ready);
+	return loop_add(p->all->conf->loop, &p->report_io, p->report.fd, EPOLLIN,
+		process_on_report);
 }
 
-void process_child_ended(struct child *c, int status)
+void process_on_child_exit(struct child *c, int status)
 {
 	struct process *p = container_of(c, struct process, child);
 
 	if (p->record->state == PROCESS_STARTING && p->report_io.fd >= 0)
-		report_ready(&p->report_io, 0);
+		process_on_report(&p->report_io, 0);
 	if (p->record->state == PROCESS_RUNNING && p->record->failure) {
 		p->report.at = SPAWN_EXEC;
 		process_fail(p, -p->record->failure);
 	}
 	if (p->record->state == PROCESS_RUNNING)
-		process_ended(p, status);
+		process_on_exit(p, status);
 }
 
 /* --- Start ----------------------------------------------------------------- */
 
-static int fork_child(struct start *st, const char **why)
+static int process_fork_child(struct start *st, const char **why)
 {
 	struct process *p = st->p;
 	const struct process_spec *spec = st->spec;
@@ -403,7 +403,7 @@ static int fork_child(struct start *st, const char **why)
 	s->cwd_needed = spec->cwd;
 	s->user = p->all->conf->user;
 	if (spec->user) {
-		s->find_identity = find_identity;
+		s->find_identity = process_find_identity;
 		s->arg = st;
 	}
 	s->gated = true;
@@ -412,12 +412,12 @@ static int fork_child(struct start *st, const char **why)
 	*why = p->report.step;
 	if (r < 0)
 		return r;
-	children_watch(&p->child, p->record->pid, process_child_ended);
-	return watch_report(p);
+	children_watch(&p->child, p->record->pid, process_on_child_exit);
+	return process_watch_report(p);
 }
 
 /* Everything up to the gate of the child. */
-static int prepare(struct start *st, const char **why)
+static int process_prepare(struct start *st, const char **why)
 {
 	struct process *p = st->p;
 	int r;
@@ -425,21 +425,21 @@ static int prepare(struct start *st, const char **why)
 	*why = "allocating memory";
 	r = process_record_make(p, st->spec);
 	if (r == 0)
-		r = find_paths(st);
+		r = process_find_paths(st);
 	if (r < 0)
 		return r;
 	*why = st->spec->pty ? "opening a pseudo-terminal" : "making pipes";
-	r = st->spec->pty ? make_pty(st) : make_pipes(st);
+	r = st->spec->pty ? process_make_pty(st) : process_make_pipes(st);
 	if (r == 0)
-		r = make_spools(p);
-	return r < 0 ? r : fork_child(st, why);
+		r = process_make_spools(p);
+	return r < 0 ? r : process_fork_child(st, why);
 }
 
 /* Lets the child execute the program: a later serve assumes that it has done so. */
-static void open_gate(struct start *st)
+static void process_open_gate(struct start *st)
 {
 	struct process *p = st->p;
-	int r = store_all(p);
+	int r = process_store_all(p);
 
 	if (r < 0)
 		log_warn("process %s: init does not keep it, a crash of the server would "
@@ -454,19 +454,19 @@ static void open_gate(struct start *st)
 	spawn_open_gate(&p->report);
 }
 
-static int start_process(struct start *st, const char **why)
+static int process_launch(struct start *st, const char **why)
 {
 	struct process *p = st->p;
-	int r = prepare(st, why);
+	int r = process_prepare(st, why);
 
 	if (r == 0) {
 		*why = "watching descriptors";
-		r = watch_all(p);
+		r = process_watch_all(p);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(st->other); i++)
 		fd_close(&st->other[i]);
 	if (r == 0)
-		open_gate(st);
+		process_open_gate(st);
 	else if (p->record && p->record->pid)
 		kill(p->record->pid, SIGKILL);
 	return r;
@@ -494,7 +494,7 @@ int process_start(struct processes *all, const struct process_spec *spec,
 		return -ENOMEM;
 	all->running++;
 	arena_init(&st.arena, START_MEMORY_MAX);
-	r = start_process(&st, why);
+	r = process_launch(&st, why);
 	arena_reset(&st.arena);
 	if (r < 0) {
 		all->running--;

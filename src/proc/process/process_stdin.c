@@ -21,7 +21,7 @@ enum { SINK_COPY = 4096 }; /* PIPE_BUF: a pipe that is writable takes all of it 
 
 static const char end_key = 0x04;
 
-static void sink_ready(struct io *io, uint32_t events);
+static void process_sink_on_event(struct io *io, uint32_t events);
 
 void process_stdin(const struct process *p, struct process_stdin *out)
 {
@@ -53,7 +53,7 @@ void process_sink_close(struct process *p)
 
 /* --- The stage ------------------------------------------------------------- */
 
-static void stage_begin(struct process *p, enum process_stage step)
+static void process_stage_begin(struct process *p, enum process_stage step)
 {
 	struct process_stdin_record *r = &p->record->in;
 
@@ -63,7 +63,7 @@ static void stage_begin(struct process *p, enum process_stage step)
 }
 
 /* n: bytes that went in or out. */
-static void stage_end(struct process *p, ssize_t n)
+static void process_stage_end(struct process *p, ssize_t n)
 {
 	struct process_stdin_record *r = &p->record->in;
 	uint32_t moved = n > 0 ? (uint32_t)n : 0;
@@ -77,7 +77,7 @@ static void stage_end(struct process *p, ssize_t n)
 	__atomic_store_n(&r->stage, STAGE_IDLE, __ATOMIC_RELEASE);
 }
 
-static void stage_restore(struct process *p)
+static void process_stage_restore(struct process *p)
 {
 	struct process_stdin_record *r = &p->record->in;
 	int held = 0;
@@ -90,7 +90,7 @@ static void stage_restore(struct process *p)
 	r->stage = STAGE_IDLE;
 }
 
-static bool is_writable(int fd)
+static bool process_is_writable(int fd)
 {
 	struct pollfd w = {.fd = fd, .events = POLLOUT};
 
@@ -98,12 +98,12 @@ static bool is_writable(int fd)
 }
 
 /* Used where pipes cannot be spliced: a writable pipe takes SINK_COPY bytes. */
-static ssize_t stage_copy(struct process_sink *s)
+static ssize_t process_stage_copy(struct process_sink *s)
 {
 	char bytes[SINK_COPY];
 	ssize_t n;
 
-	if (!is_writable(s->fd)) {
+	if (!process_is_writable(s->fd)) {
 		errno = EAGAIN;
 		return -1;
 	}
@@ -111,7 +111,7 @@ static ssize_t stage_copy(struct process_sink *s)
 	return n > 0 ? write(s->fd, bytes, (size_t)n) : n;
 }
 
-static ssize_t stage_drain_once(struct process_sink *s)
+static ssize_t process_stage_splice(struct process_sink *s)
 {
 	ssize_t n;
 
@@ -121,20 +121,20 @@ static ssize_t stage_drain_once(struct process_sink *s)
 			return n;
 		s->no_splice = true;
 	}
-	return stage_copy(s);
+	return process_stage_copy(s);
 }
 
 /* Drains the stage into stdin: 0; 1: bytes are left; -EPIPE: stdin has no reader. */
-static int stage_drain(struct process *p)
+static int process_stage_drain(struct process *p)
 {
 	struct process_sink *s = &p->in;
 	ssize_t n;
 
 	while (s->held) {
-		stage_begin(p, STAGE_DRAINS);
-		n = stage_drain_once(s);
+		process_stage_begin(p, STAGE_DRAINS);
+		n = process_stage_splice(s);
 		n = n < 0 ? -errno : n;
-		stage_end(p, n);
+		process_stage_end(p, n);
 		if (n == -EAGAIN || n == 0)
 			return 1;
 		if (n < 0 && n != -EINTR)
@@ -144,7 +144,7 @@ static int stage_drain(struct process *p)
 }
 
 /* The stage is as large as the pipe that it fills. */
-static void sink_widen(struct process *p)
+static void process_sink_widen(struct process *p)
 {
 	bool wide = p->in.wide;
 
@@ -153,26 +153,27 @@ static void sink_widen(struct process *p)
 }
 
 /* To be called after each step: closes stdin if it has ended, else waits for space. */
-static void sink_settle(struct process *p)
+static void process_sink_update(struct process *p)
 {
 	struct process_sink *s = &p->in;
 	int r = s->is_blocked;
 
 	if (!p->record->pty)
-		sink_widen(p);
+		process_sink_widen(p);
 	/* Until the pipe is writable, a step would be two useless system calls. */
 	if (!r && s->stage[0] >= 0)
-		r = stage_drain(p);
+		r = process_stage_drain(p);
 	s->is_blocked = r == 1;
 
 	if (r < 0 || (r == 0 && p->record->in.ends)) {
 		process_sink_close(p);
 		return;
 	}
-	loop_want(p->all->conf->loop, &s->io, r || s->is_full ? EPOLLOUT : EPOLLONESHOT);
+	loop_set_events(
+		p->all->conf->loop, &s->io, r || s->is_full ? EPOLLOUT : EPOLLONESHOT);
 }
 
-static void sink_ready(struct io *io, uint32_t events)
+static void process_sink_on_event(struct io *io, uint32_t events)
 {
 	struct process_sink *s = container_of(io, struct process_sink, io);
 	struct process *p = container_of(s, struct process, in);
@@ -185,26 +186,26 @@ static void sink_ready(struct io *io, uint32_t events)
 	if (s->is_full)
 		process_wake(p);
 	s->is_full = s->is_blocked = false;
-	sink_settle(p);
+	process_sink_update(p);
 }
 
 int process_sink_watch(struct process *p)
 {
-	return loop_add(
-		p->all->conf->loop, &p->in.io, p->in.fd, EPOLLONESHOT, sink_ready);
+	return loop_add(p->all->conf->loop, &p->in.io, p->in.fd, EPOLLONESHOT,
+		process_sink_on_event);
 }
 
 void process_sink_restore(struct process *p)
 {
 	if (p->in.stage[0] >= 0)
-		stage_restore(p);
-	sink_settle(p);
+		process_stage_restore(p);
+	process_sink_update(p);
 }
 
 /* --- For writers ----------------------------------------------------------- */
 
 /* Counts the bytes first: if a crash interrupts the write, they are not repeated. */
-static ssize_t pty_write(struct process *p, struct str bytes)
+static ssize_t process_pty_write(struct process *p, struct str bytes)
 {
 	uint64_t before = p->record->in.taken;
 	ssize_t n;
@@ -215,18 +216,18 @@ static ssize_t pty_write(struct process *p, struct str bytes)
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t stage_write(struct process *p, struct str bytes)
+static ssize_t process_stage_write(struct process *p, struct str bytes)
 {
 	ssize_t n;
 
-	stage_begin(p, STAGE_FILLS);
+	process_stage_begin(p, STAGE_FILLS);
 	n = write(p->in.stage[1], bytes.p, bytes.n);
 	n = n < 0 ? -errno : n;
-	stage_end(p, n);
+	process_stage_end(p, n);
 	return n;
 }
 
-static bool takes_bytes(const struct process *p)
+static bool process_stdin_is_open(const struct process *p)
 {
 	return p->in.fd >= 0 && p->record->in.open && !p->record->in.ends;
 }
@@ -236,9 +237,10 @@ ssize_t process_stdin_write(struct process *p, struct str bytes)
 	bool pty = p->record->pty;
 	size_t taken = 0;
 
-	while (takes_bytes(p) && taken < bytes.n) {
+	while (process_stdin_is_open(p) && taken < bytes.n) {
 		struct str rest = str_skip(bytes, taken);
-		ssize_t n = pty ? pty_write(p, rest) : stage_write(p, rest);
+		ssize_t n =
+			pty ? process_pty_write(p, rest) : process_stage_write(p, rest);
 
 		if (n == -EINTR)
 			continue;
@@ -246,64 +248,64 @@ ssize_t process_stdin_write(struct process *p, struct str bytes)
 		if (n < 0 && n != -EAGAIN)
 			process_sink_close(p);
 		else
-			sink_settle(p);
+			process_sink_update(p);
 		if (n <= 0)
 			break;
 		taken += (size_t)n;
 	}
-	return taken || takes_bytes(p) ? (ssize_t)taken : -EPIPE;
+	return taken || process_stdin_is_open(p) ? (ssize_t)taken : -EPIPE;
 }
 
-static bool is_readable(int fd)
+static bool process_is_readable(int fd)
 {
 	struct pollfd w = {.fd = fd, .events = POLLIN};
 
 	return poll(&w, 1, 0) > 0;
 }
 
-ssize_t process_stdin_move(struct process *p, int fd, size_t n)
+ssize_t process_stdin_splice(struct process *p, int fd, size_t n)
 {
 	ssize_t moved;
 
-	if (!takes_bytes(p))
+	if (!process_stdin_is_open(p))
 		return -EPIPE;
 	if (p->in.stage[1] < 0)
 		return -EINVAL;
 	do {
-		stage_begin(p, STAGE_FILLS);
+		process_stage_begin(p, STAGE_FILLS);
 		moved = splice(fd, NULL, p->in.stage[1], NULL, n, SPLICE_F_NONBLOCK);
 		moved = moved < 0 ? -errno : moved;
-		stage_end(p, moved);
+		process_stage_end(p, moved);
 	} while (moved == -EINTR);
 	/* -EAGAIN: fd is empty, or the stage is full. */
-	if (moved == -EAGAIN && is_readable(fd)) {
+	if (moved == -EAGAIN && process_is_readable(fd)) {
 		p->in.is_full = true;
 		moved = -ENOBUFS;
 	}
-	sink_settle(p);
+	process_sink_update(p);
 	return moved;
 }
 
 void process_stdin_await(struct process *p)
 {
-	if (!takes_bytes(p)) {
+	if (!process_stdin_is_open(p)) {
 		process_wake(p);
 		return;
 	}
 	p->in.is_full = true;
-	sink_settle(p);
+	process_sink_update(p);
 }
 
 void process_stdin_end(struct process *p)
 {
-	if (!takes_bytes(p))
+	if (!process_stdin_is_open(p))
 		return;
 	/* Without the EOF character a program that reads lines would wait for ever. */
-	if (p->record->pty && pty_collects_lines(p->in.fd) &&
+	if (p->record->pty && pty_is_canonical(p->in.fd) &&
 		write(p->in.fd, &end_key, 1) < 0)
 		errno = 0;
 	p->record->in.open = false;
 	p->record->in.ends = true;
 	process_wake(p);
-	sink_settle(p);
+	process_sink_update(p);
 }

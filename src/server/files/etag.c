@@ -30,7 +30,7 @@ void etag_add(struct transfer_head *head, const char *hex)
 	char tag[SHA256_HEX + 3];
 
 	snprintf(tag, sizeof(tag), "\"%s\"", hex);
-	transfer_field(head, "etag", str_c(tag));
+	transfer_add_field(head, "etag", str_c(tag));
 }
 
 bool etag_is_any(struct str field)
@@ -44,7 +44,7 @@ bool etag_is_list(struct str field)
 }
 
 /* Whether a field If-Match or If-None-Match lists the file with this hash. */
-static bool is_listed(struct str field, const char *hex)
+static bool etag_is_listed(struct str field, const char *hex)
 {
 	if (etag_is_any(field))
 		return true;
@@ -60,10 +60,10 @@ static bool is_listed(struct str field, const char *hex)
 	return false;
 }
 
-bool etag_allows(const struct transfer_ask *ask, const char *hex)
+bool etag_allows(const struct transfer_request *ask, const char *hex)
 {
-	return (!ask->match.n || is_listed(ask->match, hex)) &&
-		!(ask->none_match.n && is_listed(ask->none_match, hex));
+	return (!ask->match.n || etag_is_listed(ask->match, hex)) &&
+		!(ask->none_match.n && etag_is_listed(ask->none_match, hex));
 }
 
 int etag_fail(struct transfer_io *io)

@@ -23,7 +23,7 @@ bool etag_is_list(struct str field);
  * Whether the conditions allow an existing file to be sent or replaced. hex is its hash;
  * an empty one matches no tag.
  */
-bool etag_allows(const struct transfer_ask *ask, const char *hex);
+bool etag_allows(const struct transfer_request *ask, const char *hex);
 /* Answers 412. */
 int etag_fail(struct transfer_io *io) MUST_USE;
 

@@ -1,8 +1,8 @@
 #include "server/files/priv_writer.h"
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/swap.h"
 #include "fs/root.h"
 #include "limits.h"
 #include "proc/companion.h"
@@ -29,7 +29,7 @@ struct writer {
 	int sock;
 	dev_t dev; /* of the working directory */
 	bool open; /* a file was begun; it has the members below */
-	struct swap swap;
+	struct atomic_file swap;
 	int dir;
 	mode_t mode;
 	char name[NAME_MAX + 1];
@@ -37,14 +37,14 @@ struct writer {
 
 /* --- Folders ---------------------------------------------------------------------- */
 
-static int writer_open_folder(int dir, const char *name)
+static int priv_writer_open_dir(int dir, const char *name)
 {
 	int fd = fd_openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
 	return fd == -ELOOP ? -ENOTDIR : fd;
 }
 
-static bool writer_is_empty(int fd)
+static bool priv_writer_is_empty(int fd)
 {
 	DIR *list = NULL;
 	size_t n = 0;
@@ -62,12 +62,12 @@ static bool writer_is_empty(int fd)
  * user can replace the new folder before it is opened. This gains nothing: only an empty
  * folder is given away, and the user could make one there.
  */
-static int writer_make(const struct writer *w, int dir, const char *name)
+static int priv_writer_create_dir(const struct writer *w, int dir, const char *name)
 {
 	int made = mkdirat(dir, name, MODE_FOLDER) < 0 ? -errno : 0;
-	int fd = made && made != -EEXIST ? made : writer_open_folder(dir, name);
+	int fd = made && made != -EEXIST ? made : priv_writer_open_dir(dir, name);
 
-	if (!made && fd >= 0 && writer_is_empty(fd) &&
+	if (!made && fd >= 0 && priv_writer_is_empty(fd) &&
 		fchown(fd, w->conf->uid, w->conf->gid) < 0) {
 		made = -errno;
 		fd_close(&fd);
@@ -77,7 +77,7 @@ static int writer_make(const struct writer *w, int dir, const char *name)
 }
 
 /* Opens or makes the next folder of a path, on the same file system. */
-static int writer_step(const struct writer *w, int dir, struct str part)
+static int priv_writer_open_next(const struct writer *w, int dir, struct str part)
 {
 	char name[NAME_MAX + 1];
 	struct stat st;
@@ -87,9 +87,9 @@ static int writer_step(const struct writer *w, int dir, struct str part)
 		return -ENAMETOOLONG;
 	memcpy(name, part.p, part.n);
 	name[part.n] = '\0';
-	fd = writer_open_folder(dir, name);
+	fd = priv_writer_open_dir(dir, name);
 	if (fd == -ENOENT)
-		fd = writer_make(w, dir, name);
+		fd = priv_writer_create_dir(w, dir, name);
 	if (fd >= 0 && (fstat(fd, &st) < 0 || st.st_dev != w->dev)) {
 		fd_close(&fd);
 		return -EXDEV;
@@ -98,16 +98,17 @@ static int writer_step(const struct writer *w, int dir, struct str part)
 }
 
 /* Normalizes an absolute path, without its first "/". "/" itself is refused. */
-static int writer_clean(const char *path, char out[FILE_PATH_MAX])
+static int priv_writer_clean_path(const char *path, char out[FILE_PATH_MAX])
 {
-	int r = path[0] == '/' ? root_clean(str_skip(str_c(path), 1), out, FILE_PATH_MAX)
-			       : ERR_SYNTAX;
+	int r = path[0] == '/'
+		? root_normalize(str_skip(str_c(path), 1), out, FILE_PATH_MAX)
+		: ERR_SYNTAX;
 
 	return r == -ENAMETOOLONG ? r : r ? -EACCES : 0;
 }
 
 /* Opens the working directory; clean is its path without the first "/". */
-static int writer_open_top(struct writer *w, const char *clean)
+static int priv_writer_open_top(struct writer *w, const char *clean)
 {
 	int above = fd_open("/", O_PATH | O_DIRECTORY, 0);
 	int fd = above < 0 ? above : root_open(above, clean, NULL);
@@ -127,17 +128,17 @@ static int writer_open_top(struct writer *w, const char *clean)
  * Opens the folder that holds the last part of path, which is *base. If base is NULL,
  * opens the folder path itself. Missing folders are made.
  */
-static int writer_open_path(
+static int priv_writer_open_path(
 	struct writer *w, const char *path, char room[FILE_PATH_MAX], const char **base)
 {
 	char top[FILE_PATH_MAX];
 	struct str rest;
 	size_t n;
-	int r = writer_clean(w->conf->top, top);
+	int r = priv_writer_clean_path(w->conf->top, top);
 	int at;
 
 	if (!r)
-		r = writer_clean(path, room);
+		r = priv_writer_clean_path(path, room);
 	if (r)
 		return r;
 	n = strlen(top);
@@ -150,9 +151,9 @@ static int writer_open_path(
 		*base = strrchr(room, '/') + 1;
 		rest.n = *base > rest.p ? (size_t)(*base - rest.p) - 1 : 0;
 	}
-	at = writer_open_top(w, top);
+	at = priv_writer_open_top(w, top);
 	while (at >= 0 && rest.n) {
-		int below = writer_step(w, at, str_cut(&rest, '/'));
+		int below = priv_writer_open_next(w, at, str_cut(&rest, '/'));
 
 		fd_close(&at);
 		at = below;
@@ -162,19 +163,19 @@ static int writer_open_path(
 
 /* --- Requests --------------------------------------------------------------------- */
 
-static void writer_drop(struct writer *w)
+static void priv_writer_close_file(struct writer *w)
 {
 	if (!w->open)
 		return;
-	swap_end(&w->swap);
+	atomic_file_end(&w->swap);
 	fd_close(&w->dir);
 	w->open = false;
 }
 
-static int writer_make_folder(struct writer *w, const char *path)
+static int priv_writer_make_path(struct writer *w, const char *path)
 {
 	char room[FILE_PATH_MAX];
-	int fd = writer_open_path(w, path, room, NULL);
+	int fd = priv_writer_open_path(w, path, room, NULL);
 
 	if (fd < 0)
 		return fd;
@@ -183,7 +184,7 @@ static int writer_make_folder(struct writer *w, const char *path)
 }
 
 /* Checks that the name is free or has a file or link, which may be replaced. */
-static int writer_check_old(struct writer *w)
+static int priv_writer_check_target(struct writer *w)
 {
 	struct stat st;
 
@@ -197,33 +198,33 @@ static int writer_check_old(struct writer *w)
 							  : -EEXIST;
 }
 
-static int writer_open(struct writer *w, const char *path)
+static int priv_writer_begin_file(struct writer *w, const char *path)
 {
 	char room[FILE_PATH_MAX];
 	const char *base = "";
 	int r;
 
-	writer_drop(w);
-	w->dir = writer_open_path(w, path, room, &base);
+	priv_writer_close_file(w);
+	w->dir = priv_writer_open_path(w, path, room, &base);
 	if (w->dir < 0)
 		return w->dir;
 	r = strlen(base) < sizeof(w->name) ? 0 : -ENAMETOOLONG;
 	if (!r) {
 		memcpy(w->name, base, strlen(base) + 1);
-		r = writer_check_old(w);
+		r = priv_writer_check_target(w);
 	}
 	if (!r)
-		r = swap_begin(&w->swap, w->dir);
+		r = atomic_file_begin(&w->swap, w->dir);
 	if (r)
 		fd_close(&w->dir);
 	w->open = !r;
 	return r;
 }
 
-static int writer_commit(struct writer *w, mode_t mode, bool sync)
+static int priv_writer_commit_file(struct writer *w, mode_t mode, bool sync)
 {
-	struct swap_attr attr = {
-		.mode = mode == PRIV_WRITER_MODE_KEPT ? w->mode : mode & MODE_BITS,
+	struct atomic_file_attr attr = {
+		.mode = mode == PRIV_WRITER_MODE_SAME ? w->mode : mode & MODE_BITS,
 		.uid = w->conf->uid,
 		.gid = w->conf->gid,
 	};
@@ -232,28 +233,28 @@ static int writer_commit(struct writer *w, mode_t mode, bool sync)
 	if (!r && sync && fsync(w->swap.fd) < 0)
 		r = -errno;
 	if (!r)
-		r = swap_commit(&w->swap, w->name, &attr, NULL);
+		r = atomic_file_commit(&w->swap, w->name, &attr, NULL);
 	if (!r && sync)
 		r = fd_sync_folder(w->dir, ".");
-	writer_drop(w);
+	priv_writer_close_file(w);
 	return r;
 }
 
-static int writer_handle(struct writer *w, struct writer_request *q)
+static int priv_writer_handle(struct writer *w, struct writer_request *q)
 {
 	q->path[sizeof(q->path) - 1] = '\0';
 	switch (q->op) {
 	case WRITER_FOLDER:
-		return writer_make_folder(w, q->path);
+		return priv_writer_make_path(w, q->path);
 	case WRITER_OPEN:
-		return writer_open(w, q->path);
+		return priv_writer_begin_file(w, q->path);
 	case WRITER_COMMIT:
-		return writer_commit(w, q->mode, q->sync);
+		return priv_writer_commit_file(w, q->mode, q->sync);
 	}
 	return -EINVAL;
 }
 
-static void writer_run(int sock, const void *arg)
+static void priv_writer_run(int sock, const void *arg)
 {
 	static struct writer_request q;
 	struct writer w = {.conf = arg, .sock = sock, .dir = -1};
@@ -261,11 +262,11 @@ static void writer_run(int sock, const void *arg)
 
 	while (fd_recv_record(w.sock, &q, sizeof(q), &none) == (ssize_t)sizeof(q)) {
 		fd_close(&none);
-		r = writer_handle(&w, &q);
+		r = priv_writer_handle(&w, &q);
 		if (fd_send_record(w.sock, &r, sizeof(r), w.open ? w.swap.fd : -1) < 0)
 			break;
 	}
-	writer_drop(&w);
+	priv_writer_close_file(&w);
 }
 
 /* --- The side of the job ---------------------------------------------------------- */
@@ -274,7 +275,7 @@ static struct companion companion = {.sock = -1};
 
 void priv_writer_start(const struct priv_writer_conf *c)
 {
-	int r = companion_begin(&companion, writer_run, c);
+	int r = companion_begin(&companion, priv_writer_run, c);
 
 	if (r)
 		log_warn("no privileged writer for an upload: %s", err_text(r));
@@ -286,7 +287,7 @@ void priv_writer_end(void)
 }
 
 /* Sends a request. Returns 0 or its error. *fd is the fd of the reply, or -1. */
-static int writer_ask(struct writer_request *q, const char *path, int *fd)
+static int priv_writer_call(struct writer_request *q, const char *path, int *fd)
 {
 	ssize_t n;
 	int r = -EACCES, err;
@@ -306,7 +307,7 @@ int priv_writer_make_folder(const char *path)
 {
 	static struct writer_request q = {.op = WRITER_FOLDER};
 	int fd;
-	int r = writer_ask(&q, path, &fd);
+	int r = priv_writer_call(&q, path, &fd);
 
 	fd_close(&fd);
 	return r;
@@ -316,7 +317,7 @@ int priv_writer_open(const char *path)
 {
 	static struct writer_request q = {.op = WRITER_OPEN};
 	int fd;
-	int r = writer_ask(&q, path, &fd);
+	int r = priv_writer_call(&q, path, &fd);
 
 	return r ? r : fd < 0 ? -EIO : fd;
 }
@@ -325,7 +326,7 @@ int priv_writer_commit(mode_t mode, bool sync)
 {
 	struct writer_request q = {.op = WRITER_COMMIT, .mode = mode, .sync = sync};
 	int fd;
-	int r = writer_ask(&q, "", &fd);
+	int r = priv_writer_call(&q, "", &fd);
 
 	fd_close(&fd);
 	return r;

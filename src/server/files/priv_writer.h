@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 /* As a mode: the mode of the old file, or 0644. */
-#define PRIV_WRITER_MODE_KEPT ((mode_t)-1)
+#define PRIV_WRITER_MODE_SAME ((mode_t)-1)
 
 struct priv_writer_conf {
 	const char *top; /* the working directory, absolute */

@@ -1,5 +1,5 @@
 /* PUT /v1/files, in its job: one file. */
-#include "server/files/works.h"
+#include "server/files/file_jobs.h"
 
 #include "base/fd.h"
 #include "fs/load.h"
@@ -12,7 +12,8 @@
 #include <fcntl.h>
 
 /* Hashes the existing file and sets *st. Returns 0 or -errno. */
-static int hash_old(const struct put *p, struct stat *st, char hex[SHA256_HEX + 1])
+static int receive_file_hash_target(
+	const struct put *p, struct stat *st, char hex[SHA256_HEX + 1])
 {
 	int fd = load_open(p->dir, p->name, O_RDONLY | O_NOFOLLOW, st);
 	int r = fd < 0 ? fd : etag_hash(fd, hex);
@@ -25,28 +26,28 @@ static int hash_old(const struct put *p, struct stat *st, char hex[SHA256_HEX + 
  * Evaluates the conditions: 1 if they are not met. p->swap gets what must still hold at
  * the commit.
  */
-static int check(const struct transfer_ask *ask, struct put *p)
+static int receive_file_check(const struct transfer_request *ask, struct put *p)
 {
 	char hex[SHA256_HEX + 1] = "";
 	bool exists = p->exists;
 
 	if (etag_is_list(ask->match) || etag_is_list(ask->none_match)) {
-		int r = hash_old(p, &p->swap.old, hex);
+		int r = receive_file_hash_target(p, &p->swap.old, hex);
 
 		if (r && r != -ENOENT)
 			return r;
 		exists = r == 0;
-		p->swap.over = exists ? SWAP_THIS : SWAP_ANY;
+		p->swap.policy = exists ? ATOMIC_FILE_SAME : ATOMIC_FILE_ANY;
 	}
 	if (exists)
 		return !etag_allows(ask, hex);
 	if (ask->none_match.n)
-		p->swap.over = SWAP_NOTHING;
+		p->swap.policy = ATOMIC_FILE_NEW;
 	return ask->match.n > 0;
 }
 
-static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put_how how,
-	uint64_t size, const char *hex)
+static int receive_file_reply(struct transfer_io *io, const struct transfer_request *ask,
+	enum put_how how, uint64_t size, const char *hex)
 {
 	static const char *const words[] = {
 		[PUT_NEW] = "new",
@@ -76,7 +77,7 @@ static int told(struct transfer_io *io, const struct transfer_ask *ask, enum put
 }
 
 /* Writes the body to p. Returns 0 with its size and its hash, or an error. */
-static int take(
+static int receive_file_read_body(
 	struct transfer_io *io, struct put *p, uint64_t *size, char hex[SHA256_HEX + 1])
 {
 	uint8_t digest[SHA256_LEN];
@@ -101,26 +102,26 @@ static int take(
 }
 
 /* Receives and commits. Returns 0, 1 if a condition is not met, or an error. */
-static int receive(struct transfer_io *io, const struct transfer_ask *ask, struct put *p,
-	enum put_how *how, uint64_t *size, char hex[SHA256_HEX + 1])
+static int receive_file_commit(struct transfer_io *io, const struct transfer_request *ask,
+	struct put *p, enum put_how *how, uint64_t *size, char hex[SHA256_HEX + 1])
 {
-	int r = take(io, p, size, hex);
+	int r = receive_file_read_body(io, p, size, hex);
 
 	if (!r)
-		r = check(ask, p);
+		r = receive_file_check(ask, p);
 	if (r)
 		return r;
 	p->sync = ask->sync;
 	r = put_commit(p, how, NULL);
 	/* The file was changed after the conditions were checked. */
-	return (r == -ESTALE && p->swap.over == SWAP_THIS) ||
-			(r == -EEXIST && p->swap.over == SWAP_NOTHING)
+	return (r == -ESTALE && p->swap.policy == ATOMIC_FILE_SAME) ||
+			(r == -EEXIST && p->swap.policy == ATOMIC_FILE_NEW)
 		? 1
 		: r;
 }
 
-static int put_there(
-	struct transfer_io *io, const struct transfer_ask *ask, int dir, const char *name)
+static int receive_file_put(struct transfer_io *io, const struct transfer_request *ask,
+	int dir, const char *name)
 {
 	char hex[SHA256_HEX + 1];
 	enum put_how how = PUT_NEW;
@@ -129,18 +130,19 @@ static int put_there(
 	int r = put_begin(&p, dir, name);
 
 	if (r)
-		return work_fail(io, r, ask->path);
+		return file_jobs_fail(io, r, ask->path);
 	put_guard(&p);
-	r = receive(io, ask, &p, &how, &size, hex);
+	r = receive_file_commit(io, ask, &p, &how, &size, hex);
 	put_end(&p);
 	if (r == 1)
 		return etag_fail(io);
 	io->damaged = p.damaged;
-	return r ? work_fail(io, r, ask->path) : told(io, ask, how, size, hex);
+	return r ? file_jobs_fail(io, r, ask->path)
+		 : receive_file_reply(io, ask, how, size, hex);
 }
 
 /* Makes the folder of p if it is missing. */
-static int make_folder(const struct file_path *p, bool sync)
+static int receive_file_make_folder(const struct file_path *p, bool sync)
 {
 	char folder[FILE_PATH_MAX];
 	char *slash;
@@ -151,29 +153,30 @@ static int make_folder(const struct file_path *p, bool sync)
 	if (slash == folder)
 		return 0;
 	*slash = '\0';
-	fd = work_open_folder(folder, sync);
+	fd = file_jobs_open_folder(folder, sync);
 	if (fd < 0)
 		return fd;
 	fd_close(&fd);
 	return 0;
 }
 
-int receive_file(struct transfer_io *io, const struct transfer_ask *ask)
+int receive_file(struct transfer_io *io, const struct transfer_request *ask)
 {
 	char name[FILE_PATH_MAX];
 	struct file_path p;
 	int dir = -1;
 	int r;
 
-	if (!work_path(io, ask->path, &p, &r))
+	if (!file_jobs_check_path(io, ask->path, &p, &r))
 		return r;
 	/* The trailing slash means a folder. */
-	r = str_ends(ask->path, STR("/")) ? -EISDIR : make_folder(&p, ask->sync);
+	r = str_ends(ask->path, STR("/")) ? -EISDIR
+					  : receive_file_make_folder(&p, ask->sync);
 	if (!r)
 		r = file_path_open_dir(&p, &dir, name);
 	if (r)
-		return work_fail(io, r, ask->path);
-	r = put_there(io, ask, dir, name);
+		return file_jobs_fail(io, r, ask->path);
+	r = receive_file_put(io, ask, dir, name);
 	fd_close(&dir);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* POST /upload_file, in its job. */
-#include "server/files/works.h"
+#include "server/files/file_jobs.h"
 
 #include "base/fd.h"
 #include "codec/archive/unzip.h"
@@ -20,7 +20,7 @@ enum { MODE_LINK = 0644 };
 
 struct upload {
 	struct transfer_io *io;
-	const struct transfer_ask *ask;
+	const struct transfer_request *ask;
 	struct multipart form;
 	int dest;                 /* the destination folder, O_PATH; -1: not opened */
 	int refused;              /* 0, or why the destination cannot be opened */
@@ -29,7 +29,7 @@ struct upload {
 };
 
 /* Opens the destination, makes missing folders and follows symbolic links. */
-static int open_dest(struct upload *u)
+static int form_open_dest(struct upload *u)
 {
 	char path[FILE_PATH_MAX];
 	struct str dest = u->ask->path;
@@ -38,11 +38,11 @@ static int open_dest(struct upload *u)
 		return -ENAMETOOLONG;
 	memcpy(path, dest.p, dest.n);
 	path[dest.n] = '\0';
-	u->dest = work_open_folder(path, u->ask->sync);
+	u->dest = file_jobs_open_folder(path, u->ask->sync);
 	return u->dest < 0 ? u->dest : 0;
 }
 
-static int answer(struct upload *u)
+static int form_reply(struct upload *u)
 {
 	struct jw w;
 
@@ -60,10 +60,10 @@ static int answer(struct upload *u)
 		jw_uint(&w, u->in_place);
 	}
 	jw_end(&w);
-	return transfer_json(u->io, 200);
+	return transfer_reply_json(u->io, 200);
 }
 
-static int fail_at(struct upload *u, int err, const char *name)
+static int form_fail_path(struct upload *u, int err, const char *name)
 {
 	struct buf path = BUF_INIT(FILE_WORDS_MAX);
 	int r;
@@ -72,12 +72,12 @@ static int fail_at(struct upload *u, int err, const char *name)
 	if (!str_ends(u->ask->path, STR("/")))
 		buf_putc(&path, '/');
 	buf_puts(&path, name);
-	r = transfer_errno(u->io, err, buf_view(&path));
+	r = transfer_fail_errno(u->io, err, buf_view(&path));
 	buf_free(&path);
 	return r;
 }
 
-static int invalid(struct upload *u, const char *errors)
+static int form_reply_invalid(struct upload *u, const char *errors)
 {
 	struct jw w;
 
@@ -89,14 +89,14 @@ static int invalid(struct upload *u, const char *errors)
 	jw_key(&w, "errors");
 	jw_cstr(&w, errors);
 	jw_end(&w);
-	return transfer_json(u->io, 422);
+	return transfer_reply_json(u->io, 422);
 }
 
 /*
  * Gets the next piece of the file's content. 1; 0: its end; ERR_CLOSED: the body ended
  * before; or another error.
  */
-static int next_piece(struct upload *u, struct str *in, struct str *piece)
+static int form_read_piece(struct upload *u, struct str *in, struct str *piece)
 {
 	for (;;) {
 		int r = multipart_next(&u->form, in, piece);
@@ -114,7 +114,7 @@ static int next_piece(struct upload *u, struct str *in, struct str *piece)
 }
 
 /* Skips to the content of the part "file". 0; 1: there is none; or an error. */
-static int find_file(struct upload *u, struct str *in)
+static int form_find_file(struct upload *u, struct str *in)
 {
 	for (;;) {
 		struct str piece;
@@ -136,13 +136,14 @@ static int find_file(struct upload *u, struct str *in)
 /* --- With the server's rights ----------------------------------------------------- */
 
 /* Whether the server's rights may help, since those of the user do not suffice. */
-static bool upload_may_escalate(const struct upload *u, int err)
+static bool form_may_escalate(const struct upload *u, int err)
 {
 	return u->ask->privileged && (err == -EACCES || err == -EPERM);
 }
 
 /* Makes the absolute path of a name in the destination. */
-static int upload_path(const struct upload *u, struct str name, char out[FILE_PATH_MAX])
+static int form_make_path(
+	const struct upload *u, struct str name, char out[FILE_PATH_MAX])
 {
 	int n = snprintf(
 		out, FILE_PATH_MAX, "%.*s/%.*s", STR_ARG(u->ask->path), STR_ARG(name));
@@ -150,10 +151,10 @@ static int upload_path(const struct upload *u, struct str name, char out[FILE_PA
 	return n < FILE_PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int upload_open_privileged(const struct upload *u)
+static int form_open_privileged(const struct upload *u)
 {
 	char path[FILE_PATH_MAX];
-	int r = upload_path(u, str_c(u->name), path);
+	int r = form_make_path(u, str_c(u->name), path);
 
 	return r ? r : priv_writer_open(path);
 }
@@ -161,33 +162,33 @@ static int upload_open_privileged(const struct upload *u)
 /*
  * Receives the file with the server's rights. err: why the user's rights do not suffice.
  */
-static int take_file_privileged(struct upload *u, struct str *in, int err)
+static int form_receive_privileged(struct upload *u, struct str *in, int err)
 {
 	struct str piece;
-	int fd = upload_open_privileged(u);
+	int fd = form_open_privileged(u);
 	int r = 0;
 
 	if (fd < 0)
-		return fail_at(u, err, u->name);
-	while (!r && (r = next_piece(u, in, &piece)) == 1)
+		return form_fail_path(u, err, u->name);
+	while (!r && (r = form_read_piece(u, in, &piece)) == 1)
 		r = fd_write_all(fd, piece.p, piece.n);
 	if (!r)
-		r = priv_writer_commit(PRIV_WRITER_MODE_KEPT, u->ask->sync);
+		r = priv_writer_commit(PRIV_WRITER_MODE_SAME, u->ask->sync);
 	fd_close(&fd);
 	if (r == ERR_CLOSED || r == ERR_SYNTAX)
-		return invalid(u, "body: the form is malformed");
-	return r ? fail_at(u, r, u->name) : answer(u);
+		return form_reply_invalid(u, "body: the form is malformed");
+	return r ? form_fail_path(u, r, u->name) : form_reply(u);
 }
 
 /*
  * Copies a received file with the server's rights. err: why the user cannot replace the
  * file.
  */
-static int copy_privileged(struct upload *u, int from, int err)
+static int form_copy_privileged(struct upload *u, int from, int err)
 {
 	uint64_t at = 0;
 	ssize_t n = 0;
-	int fd = upload_open_privileged(u);
+	int fd = form_open_privileged(u);
 	int r = 0;
 
 	if (fd < 0)
@@ -198,27 +199,27 @@ static int copy_privileged(struct upload *u, int from, int err)
 	}
 	if (!r)
 		r = n < 0 ? (int)n
-			  : priv_writer_commit(PRIV_WRITER_MODE_KEPT, u->ask->sync);
+			  : priv_writer_commit(PRIV_WRITER_MODE_SAME, u->ask->sync);
 	fd_close(&fd);
 	return r;
 }
 
 /* --- Files ------------------------------------------------------------------------ */
 
-static int take_file(struct upload *u, struct str *in)
+static int form_receive_file(struct upload *u, struct str *in)
 {
 	struct put p;
 	struct str piece;
 	enum put_how how = PUT_NEW;
 	int r = u->dest < 0 ? u->refused : put_begin(&p, u->dest, u->name);
 
-	if (upload_may_escalate(u, r))
-		return take_file_privileged(u, in, r);
+	if (form_may_escalate(u, r))
+		return form_receive_privileged(u, in, r);
 	if (r)
-		return fail_at(u, r, u->name);
+		return form_fail_path(u, r, u->name);
 	put_guard(&p);
-	p.take_over = true;
-	while ((r = next_piece(u, in, &piece)) == 1) {
+	p.replace_foreign = true;
+	while ((r = form_read_piece(u, in, &piece)) == 1) {
 		r = put_data(&p, piece);
 		if (r)
 			break;
@@ -226,21 +227,21 @@ static int take_file(struct upload *u, struct str *in)
 	p.sync = u->ask->sync;
 	if (r == 0)
 		r = put_commit(&p, &how, NULL);
-	if (upload_may_escalate(u, r))
-		r = copy_privileged(u, p.swap.fd, r);
+	if (form_may_escalate(u, r))
+		r = form_copy_privileged(u, p.swap.fd, r);
 	put_end(&p);
 	if (r == ERR_CLOSED || r == ERR_SYNTAX)
-		return invalid(u, "body: the form is malformed");
+		return form_reply_invalid(u, "body: the form is malformed");
 	u->io->damaged = p.damaged;
 	if (r)
-		return fail_at(u, r, u->name);
+		return form_fail_path(u, r, u->name);
 	u->in_place = how == PUT_IN_PLACE;
-	return answer(u);
+	return form_reply(u);
 }
 
 /* --- Archives --------------------------------------------------------------------- */
 
-static int read_at(void *arg, uint64_t at, void *p, size_t n)
+static int form_read_zip(void *arg, uint64_t at, void *p, size_t n)
 {
 	const int *fd = arg;
 
@@ -248,7 +249,7 @@ static int read_at(void *arg, uint64_t at, void *p, size_t n)
 }
 
 /* Entries that upstream skips silently: absolute paths and those with "..". */
-static bool is_passed_over(struct str name)
+static bool form_is_skipped(struct str name)
 {
 	if (str_starts(name, STR("/")))
 		return true;
@@ -258,7 +259,8 @@ static bool is_passed_over(struct str name)
 	return false;
 }
 
-static int unpack_entry(struct unzip *zip, const struct unzip_entry *e, struct unpack *to)
+static int form_unpack_entry(
+	struct unzip *zip, const struct unzip_entry *e, struct unpack *to)
 {
 	struct unzip_content c;
 	struct str piece;
@@ -271,7 +273,7 @@ static int unpack_entry(struct unzip *zip, const struct unzip_entry *e, struct u
 	if (fd < 0)
 		return fd;
 	r = unzip_begin(&c, zip, e);
-	while (!r && (r = unzip_piece(&c, &piece)) == 1)
+	while (!r && (r = unzip_read_piece(&c, &piece)) == 1)
 		r = fd_write_all(fd, piece.p, piece.n);
 	if (!r)
 		r = fd_flush(fd);
@@ -279,7 +281,7 @@ static int unpack_entry(struct unzip *zip, const struct unzip_entry *e, struct u
 	return r;
 }
 
-static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
+static int form_unpack_entries(struct upload *u, struct unzip *zip, struct buf *where)
 {
 	struct unpack to;
 	struct unzip_entry e;
@@ -288,9 +290,9 @@ static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
 	if (r)
 		return r;
 	while (!r && (r = unzip_next(zip, &e)) == 0) {
-		if (is_passed_over(e.name))
+		if (form_is_skipped(e.name))
 			continue;
-		r = unpack_entry(zip, &e, &to);
+		r = form_unpack_entry(zip, &e, &to);
 		if (r)
 			buf_str(where, e.name);
 	}
@@ -310,13 +312,13 @@ static int unpack_all(struct upload *u, struct unzip *zip, struct buf *where)
  * Extracts an entry with the privileged writer. With check, the content is only read, so
  * that an archive with a wrong checksum changes nothing.
  */
-static int unpack_entry_privileged(
+static int form_unpack_priv_entry(
 	struct upload *u, struct unzip *zip, const struct unzip_entry *e, bool check)
 {
 	char path[FILE_PATH_MAX];
 	struct unzip_content c;
 	struct str piece;
-	int r = upload_path(u, e->name, path);
+	int r = form_make_path(u, e->name, path);
 	int fd;
 
 	if (!r && S_ISDIR(e->mode))
@@ -325,7 +327,7 @@ static int unpack_entry_privileged(
 	if (fd < 0)
 		return fd;
 	r = unzip_begin(&c, zip, e);
-	while (!r && (r = unzip_piece(&c, &piece)) == 1)
+	while (!r && (r = unzip_read_piece(&c, &piece)) == 1)
 		r = fd_write_all(fd, piece.p, piece.n);
 	if (!r && !check)
 		r = priv_writer_commit(
@@ -334,7 +336,7 @@ static int unpack_entry_privileged(
 	return r;
 }
 
-static int unpack_privileged(
+static int form_unpack_privileged(
 	struct upload *u, struct unzip *zip, bool check, struct buf *where)
 {
 	struct unzip_entry e;
@@ -342,9 +344,9 @@ static int unpack_privileged(
 
 	unzip_rewind(zip);
 	while (!r && (r = unzip_next(zip, &e)) == 0) {
-		if (is_passed_over(e.name))
+		if (form_is_skipped(e.name))
 			continue;
-		r = unpack_entry_privileged(u, zip, &e, check);
+		r = form_unpack_priv_entry(u, zip, &e, check);
 		buf_reset(where);
 		buf_str(where, e.name);
 	}
@@ -352,21 +354,21 @@ static int unpack_privileged(
 }
 
 /* Extracts with the user's rights. If they do not suffice, uses the server's. */
-static int unpack_anyhow(struct upload *u, struct unzip *zip, struct buf *where)
+static int form_unpack_archive(struct upload *u, struct unzip *zip, struct buf *where)
 {
-	int err = u->dest < 0 ? u->refused : unpack_all(u, zip, where);
+	int err = u->dest < 0 ? u->refused : form_unpack_entries(u, zip, where);
 	int r;
 
-	if (!upload_may_escalate(u, err))
+	if (!form_may_escalate(u, err))
 		return err;
-	r = unpack_privileged(u, zip, true, where);
+	r = form_unpack_privileged(u, zip, true, where);
 	if (!r)
-		r = unpack_privileged(u, zip, false, where);
+		r = form_unpack_privileged(u, zip, false, where);
 	return r == -EACCES ? err : r;
 }
 
 /* Replies that the archive is invalid, with upstream's message where there is one. */
-static int refuse_zip(struct upload *u, const struct unzip *zip)
+static int form_refuse_zip(struct upload *u, const struct unzip *zip)
 {
 	struct buf words = BUF_INIT(FILE_WORDS_MAX);
 	int r;
@@ -375,18 +377,18 @@ static int refuse_zip(struct upload *u, const struct unzip *zip)
 	if (!str_ends(u->ask->path, STR("/")))
 		buf_putc(&words, '/');
 	buf_puts(&words, u->name);
-	if (zip->culprit.n)
-		buf_fmt(&words, ": '%.*s'", STR_ARG(zip->culprit));
-	buf_fmt(&words, " %s", zip->why);
+	if (zip->error_name.n)
+		buf_fmt(&words, ": '%.*s'", STR_ARG(zip->error_name));
+	buf_fmt(&words, " %s", zip->reason);
 	r = transfer_fail(u->io, 500, buf_view(&words));
 	buf_free(&words);
 	return r;
 }
 
-static int unpack_zip(struct upload *u, int fd)
+static int form_unpack_zip(struct upload *u, int fd)
 {
 	struct buf where = BUF_INIT(FILE_PATH_MAX);
-	struct unzip_source source = {.read = read_at, .arg = &fd};
+	struct unzip_source source = {.read = form_read_zip, .arg = &fd};
 	struct unzip zip = {.entries = 0};
 	struct stat st;
 	int r = fstat(fd, &st) < 0 ? -errno : 0;
@@ -395,83 +397,85 @@ static int unpack_zip(struct upload *u, int fd)
 	if (!r)
 		r = unzip_open(&zip, &source);
 	if (!r)
-		r = unpack_anyhow(u, &zip, &where);
+		r = form_unpack_archive(u, &zip, &where);
 	if (!r)
-		r = answer(u);
-	else if (zip.why)
-		r = refuse_zip(u, &zip);
+		r = form_reply(u);
+	else if (zip.reason)
+		r = form_refuse_zip(u, &zip);
 	else
-		r = fail_at(u, r, buf_cstr(&where) ? where.p : "");
+		r = form_fail_path(u, r, buf_cstr(&where) ? where.p : "");
 	unzip_free(&zip);
 	buf_free(&where);
 	return r;
 }
 
 /* Receives the archive into a file without a name and extracts it. */
-static int take_zip(struct upload *u, struct str *in)
+static int form_receive_zip(struct upload *u, struct str *in)
 {
-	struct swap spool = {.fd = -1};
+	struct atomic_file spool = {.fd = -1};
 	struct str piece;
-	int r = u->dest < 0 ? u->refused : swap_spool(&spool, u->dest);
+	int r = u->dest < 0 ? u->refused : atomic_file_begin_unnamed(&spool, u->dest);
 
-	if (upload_may_escalate(u, r))
-		r = put_spool(&spool);
+	if (form_may_escalate(u, r))
+		r = put_open_spool(&spool);
 	if (r)
-		return fail_at(u, r, u->name);
-	while ((r = next_piece(u, in, &piece)) == 1) {
+		return form_fail_path(u, r, u->name);
+	while ((r = form_read_piece(u, in, &piece)) == 1) {
 		r = fd_write_all(spool.fd, piece.p, piece.n);
 		if (r)
 			break;
 	}
 	if (r == ERR_CLOSED || r == ERR_SYNTAX)
-		r = invalid(u, "body: the form is malformed");
+		r = form_reply_invalid(u, "body: the form is malformed");
 	else if (r)
-		r = fail_at(u, r, u->name);
+		r = form_fail_path(u, r, u->name);
 	else
-		r = unpack_zip(u, spool.fd);
-	swap_end(&spool);
+		r = form_unpack_zip(u, spool.fd);
+	atomic_file_end(&spool);
 	return r;
 }
 
-static int take_form(struct upload *u)
+static int form_receive_part(struct upload *u)
 {
 	struct str in = {NULL, 0}, base;
 	bool zip;
-	int r = find_file(u, &in);
+	int r = form_find_file(u, &in);
 
 	if (r == 1)
-		return invalid(u, "body: a part \"file\" with a file name is required");
+		return form_reply_invalid(
+			u, "body: a part \"file\" with a file name is required");
 	if (r == ERR_SYNTAX || r == ERR_LIMIT)
-		return invalid(u, "body: the form is malformed");
+		return form_reply_invalid(u, "body: the form is malformed");
 	if (r)
-		return transfer_errno(u->io, r, u->ask->path);
-	base = multipart_base(u->form.file_name);
-	r = root_clean(base, u->name, sizeof(u->name));
+		return transfer_fail_errno(u->io, r, u->ask->path);
+	base = multipart_get_base(u->form.file_name);
+	r = root_normalize(base, u->name, sizeof(u->name));
 	if (r)
-		return invalid(u, "body: the file name is none");
+		return form_reply_invalid(u, "body: the file name is none");
 	zip = str_ends(base, STR(".zip"));
 	if (u->ask->unpack && !zip)
 		return transfer_fail(
 			u->io, 500, STR("400: Recursive uploads must be zip files"));
-	return zip ? take_zip(u, &in) : take_file(u, &in);
+	return zip ? form_receive_zip(u, &in) : form_receive_file(u, &in);
 }
 
-int receive_form(struct transfer_io *io, const struct transfer_ask *ask)
+int receive_form(struct transfer_io *io, const struct transfer_request *ask)
 {
 	struct upload u = {.io = io, .ask = ask, .dest = -1};
 	int r = multipart_init(&u.form, ask->type);
 
 	if (r == -ENOMEM) {
-		r = transfer_errno(io, r, ask->path);
+		r = transfer_fail_errno(io, r, ask->path);
 	} else if (r) {
-		r = invalid(&u, "body: multipart/form-data with a boundary is required");
+		r = form_reply_invalid(
+			&u, "body: multipart/form-data with a boundary is required");
 	} else if (!str_starts(ask->path, STR("/"))) {
 		r = transfer_fail(
 			io, 500, STR("400: Destination must be an absolute path"));
 	} else {
-		r = u.refused = open_dest(&u);
-		r = r && !upload_may_escalate(&u, r) ? transfer_errno(io, r, ask->path)
-						     : take_form(&u);
+		r = u.refused = form_open_dest(&u);
+		r = r && !form_may_escalate(&u, r) ? transfer_fail_errno(io, r, ask->path)
+						   : form_receive_part(&u);
 	}
 	multipart_free(&u.form);
 	fd_close(&u.dest);

@@ -1,5 +1,5 @@
 /* PUT /v1/files/tar, in its job: a whole tree from tar or tar.gz. */
-#include "server/files/works.h"
+#include "server/files/file_jobs.h"
 
 #include "base/fd.h"
 #include "codec/archive/untar.h"
@@ -18,7 +18,7 @@ enum coding { CODING_UNKNOWN, CODING_NONE, CODING_GZIP };
 
 struct receiver {
 	struct transfer_io *io;
-	const struct transfer_ask *ask;
+	const struct transfer_request *ask;
 	struct untar tar;
 	struct unpack to;
 	int fd; /* the file whose content is received */
@@ -35,19 +35,19 @@ struct receiver {
 	struct buf where;
 };
 
-static int bad(struct receiver *c, const char *why)
+static int receive_tar_set_error(struct receiver *c, const char *why)
 {
 	c->why = why;
 	return ERR_SYNTAX;
 }
 
 /* Gets bytes of the body. 1; 0: its end; or an error. */
-static int more_raw(struct receiver *c)
+static int receive_tar_read_raw(struct receiver *c)
 {
 	return c->raw.n ? 1 : transfer_read(c->io, &c->raw);
 }
 
-static int begin_coding(struct receiver *c)
+static int receive_tar_begin_coding(struct receiver *c)
 {
 	/* A tar archive begins with a file name, gzip with 0x1f. */
 	bool gzip = (unsigned char)c->raw.p[0] == 0x1f;
@@ -55,7 +55,7 @@ static int begin_coding(struct receiver *c)
 	c->coding = gzip ? CODING_GZIP : CODING_NONE;
 	if (!gzip)
 		return 0;
-	if (!buf_room(&c->text, TRANSFER_PIECE) ||
+	if (!buf_reserve(&c->text, TRANSFER_PIECE) ||
 		inflateInit2(&c->z, MAX_WBITS + GZIP) != Z_OK) {
 		c->coding = CODING_UNKNOWN;
 		return -ENOMEM;
@@ -64,16 +64,16 @@ static int begin_coding(struct receiver *c)
 }
 
 /* Decompresses the next bytes of the archive. 1; 0: the end; or an error. */
-static int gunzip(struct receiver *c, struct str *text)
+static int receive_tar_inflate(struct receiver *c, struct str *text)
 {
 	for (;;) {
 		int status;
-		int r = more_raw(c);
+		int r = receive_tar_read_raw(c);
 
 		if (r < 0)
 			return r;
 		if (r == 0)
-			return c->between ? 0 : bad(c, "is cut off");
+			return c->between ? 0 : receive_tar_set_error(c, "is cut off");
 		if (c->between && inflateReset(&c->z) != Z_OK)
 			return -ENOMEM;
 		c->between = false;
@@ -83,7 +83,7 @@ static int gunzip(struct receiver *c, struct str *text)
 		c->z.avail_out = TRANSFER_PIECE;
 		status = inflate(&c->z, Z_NO_FLUSH);
 		if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-			return bad(c, "is damaged");
+			return receive_tar_set_error(c, "is damaged");
 		c->in += c->raw.n - c->z.avail_in;
 		c->raw = str_skip(c->raw, c->raw.n - c->z.avail_in);
 		c->between = status == Z_STREAM_END;
@@ -93,19 +93,19 @@ static int gunzip(struct receiver *c, struct str *text)
 	}
 }
 
-static int next_text(struct receiver *c, struct str *text)
+static int receive_tar_read_text(struct receiver *c, struct str *text)
 {
-	int r = more_raw(c);
+	int r = receive_tar_read_raw(c);
 
 	if (r <= 0 && c->coding != CODING_GZIP)
 		return r;
 	if (c->coding == CODING_UNKNOWN) {
-		r = begin_coding(c);
+		r = receive_tar_begin_coding(c);
 		if (r)
 			return r;
 	}
 	if (c->coding == CODING_GZIP) {
-		r = gunzip(c, text);
+		r = receive_tar_inflate(c, text);
 		if (r != 1)
 			return r;
 	} else {
@@ -115,13 +115,13 @@ static int next_text(struct receiver *c, struct str *text)
 	}
 	c->out += text->n;
 	if (c->out > ARCHIVE_BYTES_MAX)
-		return bad(c, "is too large when unpacked");
+		return receive_tar_set_error(c, "is too large when unpacked");
 	if (c->out > ARCHIVE_RATIO_FREE && c->out / c->in > ARCHIVE_RATIO_MAX)
-		return bad(c, "is packed too well to be true");
+		return receive_tar_set_error(c, "is packed too well to be true");
 	return 1;
 }
 
-static int close_file(struct receiver *c)
+static int receive_tar_close_file(struct receiver *c)
 {
 	struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, c->mtime};
 	int fd = c->fd;
@@ -136,7 +136,7 @@ static int close_file(struct receiver *c)
 	return r;
 }
 
-static int begin_entry(struct receiver *c)
+static int receive_tar_begin_entry(struct receiver *c)
 {
 	const struct untar_entry *e = &c->tar.entry;
 	int r = 0;
@@ -162,25 +162,25 @@ static int begin_entry(struct receiver *c)
 		break;
 	}
 	if (r == ERR_SYNTAX)
-		return bad(c, "leads out of the destination");
+		return receive_tar_set_error(c, "leads out of the destination");
 	return r < 0 ? r : 0;
 }
 
-static int on_event(struct receiver *c, int event, struct str piece)
+static int receive_tar_on_event(struct receiver *c, int event, struct str piece)
 {
 	switch (event) {
 	case UNTAR_ENTRY:
-		return begin_entry(c);
+		return receive_tar_begin_entry(c);
 	case UNTAR_DATA:
 		return holes_write(&c->holes, c->fd, piece);
 	case UNTAR_END:
-		return close_file(c);
+		return receive_tar_close_file(c);
 	default:
 		return 0;
 	}
 }
 
-static int receive(struct receiver *c)
+static int receive_tar_run(struct receiver *c)
 {
 	struct str in = {NULL, 0}, piece;
 	int event, r = 0;
@@ -190,21 +190,21 @@ static int receive(struct receiver *c)
 		if (event == UNTAR_DONE)
 			return 0;
 		if (event < 0) {
-			c->why = c->tar.why;
+			c->why = c->tar.reason;
 			return event;
 		}
-		r = on_event(c, event, piece);
+		r = receive_tar_on_event(c, event, piece);
 		if (event == UNTAR_MORE) {
-			r = next_text(c, &in);
+			r = receive_tar_read_text(c, &in);
 			if (r == 0)
-				return bad(c, "is cut off");
+				return receive_tar_set_error(c, "is cut off");
 			r = r < 0 ? r : 0;
 		}
 	}
 	return r;
 }
 
-static int told(struct receiver *c)
+static int receive_tar_reply(struct receiver *c)
 {
 	struct buf *out = &c->io->buf;
 	struct jw w;
@@ -220,16 +220,16 @@ static int told(struct receiver *c)
 		jw_uint(&w, c->to.in_place);
 	}
 	jw_end(&w);
-	return transfer_json(c->io, 200);
+	return transfer_reply_json(c->io, 200);
 }
 
-static int refuse(struct receiver *c, int err)
+static int receive_tar_refuse(struct receiver *c, int err)
 {
 	struct buf words = BUF_INIT(FILE_WORDS_MAX);
 	int r;
 
 	if (!c->why && err != ERR_LIMIT)
-		return work_fail(
+		return file_jobs_fail(
 			c->io, err, c->where.n ? buf_view(&c->where) : c->ask->path);
 	if (c->where.n)
 		buf_fmt(&words, "The archive, at '%.*s', ", STR_ARG(buf_view(&c->where)));
@@ -242,13 +242,13 @@ static int refuse(struct receiver *c, int err)
 	return r;
 }
 
-static int unpack_into(struct receiver *c, int dest)
+static int receive_tar_unpack(struct receiver *c, int dest)
 {
 	int r = unpack_begin(&c->to, dest);
 
 	if (r)
-		return refuse(c, r);
-	r = receive(c);
+		return receive_tar_refuse(c, r);
+	r = receive_tar_run(c);
 	if (!r) {
 		c->to.sync = c->ask->sync;
 		r = unpack_commit(&c->to);
@@ -258,24 +258,24 @@ static int unpack_into(struct receiver *c, int dest)
 	}
 	fd_close(&c->fd);
 	unpack_end(&c->to);
-	return r ? refuse(c, r) : told(c);
+	return r ? receive_tar_refuse(c, r) : receive_tar_reply(c);
 }
 
-int receive_tar(struct transfer_io *io, const struct transfer_ask *ask)
+int receive_tar(struct transfer_io *io, const struct transfer_request *ask)
 {
 	struct receiver c = {.io = io, .ask = ask, .fd = -1};
 	struct file_path p;
 	int dest, r;
 
-	if (!work_path(io, ask->path, &p, &r))
+	if (!file_jobs_check_path(io, ask->path, &p, &r))
 		return r;
-	dest = work_open_folder(p.abs, ask->sync);
+	dest = file_jobs_open_folder(p.abs, ask->sync);
 	if (dest < 0)
-		return work_fail(io, dest, ask->path);
+		return file_jobs_fail(io, dest, ask->path);
 	untar_init(&c.tar);
 	buf_init(&c.text, TRANSFER_PIECE);
 	buf_init(&c.where, TAR_META_MAX);
-	r = unpack_into(&c, dest);
+	r = receive_tar_unpack(&c, dest);
 	if (c.coding == CODING_GZIP)
 		inflateEnd(&c.z);
 	untar_free(&c.tar);

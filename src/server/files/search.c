@@ -17,19 +17,19 @@ struct search {
 	const struct search_ops *ops;
 	void *arg;
 	struct loop *loop;
-	struct timer look; /* the next check whether the client still waits */
+	struct timer check_timer; /* the next check whether the client still waits */
 	struct later later;
 };
 
 /* The parameters of a request. */
-struct ask {
+struct search_params {
 	struct str session, path, pattern, glob, exclude;
 	bool hidden, gitignore, ignore_case, literal;
 	unsigned type, mode;
 	uint64_t depth, seconds, limit, before, after, per_file, line_max;
 };
 
-#define ASK(member) offsetof(struct ask, member)
+#define ASK(member) offsetof(struct search_params, member)
 
 enum search_type { TYPE_FILE, TYPE_DIR, TYPE_ANY };
 
@@ -111,18 +111,18 @@ static void search_del(struct later *d)
 	free(s);
 }
 
-static void drop(struct search *s)
+static void search_free(struct search *s)
 {
 	job_free(&s->job);
-	timer_cancel(s->loop, &s->look);
-	loop_free_later(s->loop, &s->later, search_del);
+	timer_cancel(s->loop, &s->check_timer);
+	loop_defer_free(s->loop, &s->later, search_del);
 }
 
-/* --- Parameters; statuses as params_take --------------------------------------- */
+/* --- Parameters; statuses as params_read --------------------------------------- */
 
 /* Makes the path, relative to the directory of a session. */
-static int make_top(
-	struct params *p, const struct ask *ask, struct api *api, struct search_work *w)
+static int search_make_top(struct params *p, const struct search_params *ask,
+	struct api *api, struct search_work *w)
 {
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
 	struct str cwd = STR("/");
@@ -133,16 +133,17 @@ static int make_top(
 			api->box, ask->session.n ? ask->session : STR(SESSION_DEFAULT));
 
 		if (!session)
-			return params_wrong(p, "session", "there is none of that name");
+			return params_set_error(
+				p, "session", "there is none of that name");
 		cwd = session_cwd(session);
 	}
 	if (file_path_make(&w->top, cwd, ask->path, &why) < 0)
-		r = params_wrong(p, "path", buf_cstr(&why) ? why.p : "it is no path");
+		r = params_set_error(p, "path", buf_cstr(&why) ? why.p : "it is no path");
 	buf_free(&why);
 	return r;
 }
 
-static int make_glob(
+static int search_make_glob(
 	struct params *p, const char *name, struct str pattern, struct glob *g)
 {
 	const char *why;
@@ -154,10 +155,11 @@ static int make_glob(
 	r = glob_init(g, pattern, GLOB_BRACES | GLOB_ANYWHERE, &why);
 	if (r == -ENOMEM)
 		return 503;
-	return r ? params_wrong(p, name, why) : 0;
+	return r ? params_set_error(p, name, why) : 0;
 }
 
-static int make_regex(struct params *p, const struct ask *ask, struct regex *x)
+static int search_make_regex(
+	struct params *p, const struct search_params *ask, struct regex *x)
 {
 	unsigned flags = (ask->ignore_case ? REGEX_NOCASE : 0U) |
 		(ask->literal ? REGEX_LITERAL : 0U);
@@ -170,36 +172,38 @@ static int make_regex(struct params *p, const struct ask *ask, struct regex *x)
 	if (!r)
 		return 0;
 	snprintf(what, sizeof(what), "%s (at byte %zu)", e.why, e.at);
-	return params_wrong(p, "pattern", what);
+	return params_set_error(p, "pattern", what);
 }
 
-static int make_glob_work(struct params *p, struct ask *ask, struct search_work *w)
+static int search_read_glob(
+	struct params *p, struct search_params *ask, struct search_work *w)
 {
 	int r;
 
 	ask->limit = SEARCH_PATHS;
-	r = params_take(p, of_glob, ARRAY_LEN(of_glob), ask);
+	r = params_read(p, of_glob, ARRAY_LEN(of_glob), ask);
 	if (r)
 		return r;
 	w->files = ask->type != TYPE_DIR;
 	w->folders = ask->type != TYPE_FILE;
 	w->limit = ask->limit;
-	return make_glob(p, "pattern", ask->pattern, &w->glob);
+	return search_make_glob(p, "pattern", ask->pattern, &w->glob);
 }
 
-static int make_grep_work(struct params *p, struct ask *ask, struct search_work *w)
+static int search_read_grep(
+	struct params *p, struct search_params *ask, struct search_work *w)
 {
 	int r;
 
 	ask->limit = SEARCH_MATCHES;
 	ask->line_max = SEARCH_LINE;
-	r = params_take(p, of_grep, ARRAY_LEN(of_grep), ask);
+	r = params_read(p, of_grep, ARRAY_LEN(of_grep), ask);
 	if (!r)
-		r = make_regex(p, ask, &w->regex);
+		r = search_make_regex(p, ask, &w->regex);
 	if (!r && ask->glob.n)
-		r = make_glob(p, "glob", ask->glob, &w->glob);
+		r = search_make_glob(p, "glob", ask->glob, &w->glob);
 	if (!r && ask->exclude.n)
-		r = make_glob(p, "exclude", ask->exclude, &w->except);
+		r = search_make_glob(p, "exclude", ask->exclude, &w->except);
 	w->grep = (struct grep_conf){
 		.regex = &w->regex,
 		.walk = w->walk,
@@ -215,7 +219,7 @@ static int make_grep_work(struct params *p, struct ask *ask, struct search_work 
 	return r;
 }
 
-typedef int make_fn(struct params *p, struct ask *ask, struct search_work *w);
+typedef int make_fn(struct params *p, struct search_params *ask, struct search_work *w);
 
 struct search_kind {
 	job_work_fn *work;
@@ -225,11 +229,11 @@ struct search_kind {
 };
 
 const struct search_kind search_kind_glob = {
-	search_work_glob, make_glob_work, of_glob, ARRAY_LEN(of_glob)};
+	search_work_glob, search_read_glob, of_glob, ARRAY_LEN(of_glob)};
 const struct search_kind search_kind_grep = {
-	search_work_grep, make_grep_work, of_grep, ARRAY_LEN(of_grep)};
+	search_work_grep, search_read_grep, of_grep, ARRAY_LEN(of_grep)};
 
-const struct param *search_param(const struct search_kind *kind, size_t i)
+const struct param *search_get_param(const struct search_kind *kind, size_t i)
 {
 	if (i < ARRAY_LEN(of_both))
 		return &of_both[i];
@@ -237,18 +241,18 @@ const struct param *search_param(const struct search_kind *kind, size_t i)
 	return i < kind->own_n ? &kind->own[i] : NULL;
 }
 
-static int make_work(struct api *api, struct params *p, const struct search_kind *kind,
-	struct search_work *w)
+static int search_read_params(struct api *api, struct params *p,
+	const struct search_kind *kind, struct search_work *w)
 {
-	struct ask ask = {
+	struct search_params ask = {
 		.path = STR("."),
 		.gitignore = true,
 		.seconds = SEARCH_DEFAULT_S,
 	};
-	int r = params_take(p, of_both, ARRAY_LEN(of_both), &ask);
+	int r = params_read(p, of_both, ARRAY_LEN(of_both), &ask);
 
 	if (!r)
-		r = make_top(p, &ask, api, w);
+		r = search_make_top(p, &ask, api, w);
 	if (r)
 		return r;
 	w->walk.hidden = ask.hidden;
@@ -261,40 +265,42 @@ static int make_work(struct api *api, struct params *p, const struct search_kind
 /* --- The job ------------------------------------------------------------------- */
 
 /* Reports the result and frees s. */
-static void answer(struct search *s, unsigned status, struct str text)
+static void search_finish(struct search *s, unsigned status, struct str text)
 {
 	s->ops->done(s->arg, status, text);
-	drop(s);
+	search_free(s);
 }
 
-static void done(struct job *j)
+static void search_on_job_done(struct job *j)
 {
 	struct search *s = container_of(j, struct search, job);
 	struct str out = buf_view(&j->out);
 	uint64_t status;
 
 	if (j->outcome != JOB_DONE)
-		answer(s, 503, str_c(job_words(j->outcome)));
+		search_finish(s, 503, str_c(job_outcome_text(j->outcome)));
 	/* A job that is done has written a status; anything else is a bug. */
 	else if (out.n < 3 || str_u64(str_make(out.p, 3), 599, &status) < 0)
-		answer(s, 500, STR("The search gave no answer."));
+		search_finish(s, 500, STR("The search gave no answer."));
 	else
-		answer(s, (unsigned)status, str_skip(out, 3));
+		search_finish(s, (unsigned)status, str_skip(out, 3));
 }
 
 /* A peer that has closed its side could still read, but hardly ever does. */
-static void look(struct timer *t)
+static void search_check_peer(struct timer *t)
 {
-	struct search *s = container_of(t, struct search, look);
+	struct search *s = container_of(t, struct search, check_timer);
 
-	if (!s->ops->left(s->arg) && timer_set(s->loop, t, SEARCH_LOOK_MS, look) == 0)
+	if (!s->ops->is_peer_closed(s->arg) &&
+		timer_set(s->loop, t, SEARCH_LOOK_MS, search_check_peer) == 0)
 		return;
-	answer(s, 503, STR("Nobody seems to wait for this search."));
+	search_finish(s, 503, STR("Nobody seems to wait for this search."));
 }
 
-static int start(struct api *api, struct search *s, job_work_fn *work, struct params *p)
+static int search_start_job(
+	struct api *api, struct search *s, job_work_fn *work, struct params *p)
 {
-	static const struct job_ops ops = {.done = done};
+	static const struct job_ops ops = {.done = search_on_job_done};
 	const struct job_conf conf = {
 		.ops = &ops,
 		.user = api->box->user,
@@ -306,17 +312,19 @@ static int start(struct api *api, struct search *s, job_work_fn *work, struct pa
 	};
 	int r = job_start(&s->job, s->loop, &conf);
 
-	if (r == 0 && timer_set(s->loop, &s->look, SEARCH_LOOK_MS, look) == 0)
+	if (r == 0 &&
+		timer_set(s->loop, &s->check_timer, SEARCH_LOOK_MS, search_check_peer) ==
+			0)
 		return 0;
-	snprintf(p->wrong, sizeof(p->wrong), "%s",
+	snprintf(p->error, sizeof(p->error), "%s",
 		r == ERR_LIMIT ? "Too many searches and transfers are waiting."
 			       : "The sandbox has no process left for a search.");
 	return 503;
 }
 
-static int no_memory(struct params *p)
+static int search_set_nomem(struct params *p)
 {
-	snprintf(p->wrong, sizeof(p->wrong),
+	snprintf(p->error, sizeof(p->error),
 		"The sandbox is out of memory for this request.");
 	return 503;
 }
@@ -328,14 +336,14 @@ int search_start(struct api *api, const struct search_kind *kind, struct params 
 	int r;
 
 	if (!s)
-		return no_memory(p);
-	r = make_work(api, p, kind, &s->work);
+		return search_set_nomem(p);
+	r = search_read_params(api, p, kind, &s->work);
 	if (r == 503)
-		no_memory(p);
+		search_set_nomem(p);
 	else if (!r)
-		r = start(api, s, kind->work, p);
+		r = search_start_job(api, s, kind->work, p);
 	if (r)
-		drop(s);
+		search_free(s);
 	else
 		*out = s;
 	return r;
@@ -343,12 +351,12 @@ int search_start(struct api *api, const struct search_kind *kind, struct params 
 
 void search_end(struct search *s)
 {
-	drop(s);
+	search_free(s);
 }
 
 /* --- The routes ---------------------------------------------------------------- */
 
-static void reply(void *arg, unsigned status, struct str text)
+static void search_reply(void *arg, unsigned status, struct str text)
 {
 	struct request *rq = arg;
 
@@ -361,42 +369,44 @@ static void reply(void *arg, unsigned status, struct str text)
 	}
 }
 
-static bool left(void *arg)
+static bool search_is_peer_closed(void *arg)
 {
-	return request_half_closed(arg);
+	return request_is_half_closed(arg);
 }
 
-static void search(struct api *api, struct request *rq, const struct search_kind *kind)
+static void search_handle(
+	struct api *api, struct request *rq, const struct search_kind *kind)
 {
-	static const struct search_ops ops = {.done = reply, .left = left};
+	static const struct search_ops ops = {
+		.done = search_reply, .is_peer_closed = search_is_peer_closed};
 	struct params p = {.arena = &rq->arena, .query = rq->query};
 	struct search *s = NULL;
 	int r = 0;
 
 	if (str_eq(rq->method, STR("POST")))
-		r = params_body(&p, rq->body);
+		r = params_parse_body(&p, rq->body);
 	if (!r)
 		r = search_start(api, kind, &p, &ops, rq, &s);
 	rq->user = s;
 	if (r == 503)
-		request_fail(rq, 503, str_c(p.wrong));
+		request_fail(rq, 503, str_c(p.error));
 	else if (r)
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 }
 
-void search_glob(struct api *api, struct request *rq, struct str name)
+void search_handle_glob(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
-	search(api, rq, &search_kind_glob);
+	search_handle(api, rq, &search_kind_glob);
 }
 
-void search_grep(struct api *api, struct request *rq, struct str name)
+void search_handle_grep(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
-	search(api, rq, &search_kind_grep);
+	search_handle(api, rq, &search_kind_grep);
 }
 
-void search_gone(struct request *rq)
+void search_on_close(struct request *rq)
 {
-	drop(rq->user);
+	search_free(rq->user);
 }

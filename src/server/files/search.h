@@ -19,23 +19,23 @@ struct search_ops {
 	 */
 	void (*done)(void *arg, unsigned status, struct str text);
 	/* Whether the client seems to have left. */
-	bool (*left)(void *arg);
+	bool (*is_peer_closed)(void *arg);
 };
 
 /* Parameter i of a kind of search; NULL: there is none. */
-const struct param *search_param(const struct search_kind *kind, size_t i);
+const struct param *search_get_param(const struct search_kind *kind, size_t i);
 /*
  * Starts a search with the parameters in p. Returns 0: done is called later, from the
- * event loop; or a status as params_take, with a message in p->wrong.
+ * event loop; or a status as params_read, with a message in p->wrong.
  */
 int search_start(struct api *api, const struct search_kind *kind, struct params *p,
 	const struct search_ops *ops, void *arg, struct search **out) MUST_USE;
 /* Ends a search before it is done. */
 void search_end(struct search *s);
 
-void search_glob(struct api *api, struct request *rq, struct str name);
-void search_grep(struct api *api, struct request *rq, struct str name);
+void search_handle_glob(struct api *api, struct request *rq, struct str name);
+void search_handle_grep(struct api *api, struct request *rq, struct str name);
 /* The connection of the request is closed: ends the search. */
-void search_gone(struct request *rq);
+void search_on_close(struct request *rq);
 
 #endif

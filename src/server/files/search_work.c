@@ -10,17 +10,18 @@
 #include <sys/stat.h>
 
 /* The result of an operation: the answer is full. */
-enum { FULL = 1 };
+enum { SEARCH_WORK_FULL = 1 };
 
-struct answer {
+struct search_answer {
 	struct buf body;
 	struct jw jw;
 	bool in_file; /* the object of a file and the list of its lines are open */
 };
 
-static void begin(struct answer *a, const struct search_work *w, const char *list)
+static void search_work_begin(
+	struct search_answer *a, const struct search_work *w, const char *list)
 {
-	*a = (struct answer){.in_file = false};
+	*a = (struct search_answer){.in_file = false};
 	buf_init(&a->body, SEARCH_BODY_MAX + SEARCH_BODY_SLACK);
 	buf_puts(&a->body, "200");
 	jw_init(&a->jw, &a->body);
@@ -31,13 +32,13 @@ static void begin(struct answer *a, const struct search_work *w, const char *lis
 	jw_array(&a->jw);
 }
 
-static void put_number(struct answer *a, const char *key, uint64_t n)
+static void search_work_put_number(struct search_answer *a, const char *key, uint64_t n)
 {
 	jw_key(&a->jw, key);
 	jw_uint(&a->jw, n);
 }
 
-static void put_truncated(struct answer *a, const char *why)
+static void search_work_put_truncated(struct search_answer *a, const char *why)
 {
 	jw_key(&a->jw, "truncated");
 	if (why)
@@ -46,13 +47,13 @@ static void put_truncated(struct answer *a, const char *why)
 		jw_null(&a->jw);
 }
 
-static bool is_full(const struct answer *a)
+static bool search_work_is_full(const struct search_answer *a)
 {
 	return a->body.n > SEARCH_BODY_MAX;
 }
 
 /* Replaces the answer by an error. */
-static void fail(struct answer *a, int err)
+static void search_work_fail(struct search_answer *a, int err)
 {
 	bool client = err == -EACCES || err == -EPERM;
 
@@ -68,7 +69,7 @@ static void fail(struct answer *a, int err)
 			client ? "403" : "500", err_text(err));
 }
 
-static int finish(struct answer *a, int out)
+static int search_work_finish(struct search_answer *a, int out)
 {
 	int r = a->body.err;
 
@@ -80,15 +81,15 @@ static int finish(struct answer *a, int out)
 
 /* --- Glob ---------------------------------------------------------------------- */
 
-static bool is_asked_for(const struct search_work *w, uint8_t type)
+static bool search_work_is_type_match(const struct search_work *w, uint8_t type)
 {
 	return type == DT_DIR ? w->folders
 			      : w->files && (type == DT_REG || type == DT_LNK);
 }
 
 /* Lists matching names. Returns 0 or an error. *why: the list may be incomplete. */
-static int list(struct search_work *w, struct walk *walk, struct answer *a, uint64_t *n,
-	const char **why)
+static int search_work_list(struct search_work *w, struct walk *walk,
+	struct search_answer *a, uint64_t *n, const char **why)
 {
 	uint64_t until = clock_ms() + w->ms;
 	struct walk_entry e;
@@ -97,7 +98,7 @@ static int list(struct search_work *w, struct walk *walk, struct answer *a, uint
 	while (!*why && (r = walk_next(walk, &e)) == 0) {
 		if (clock_ms() >= until)
 			*why = "time";
-		if (!is_asked_for(w, e.type))
+		if (!search_work_is_type_match(w, e.type))
 			continue;
 		r = glob_match(&w->glob, e.path);
 		if (r < 0)
@@ -110,14 +111,15 @@ static int list(struct search_work *w, struct walk *walk, struct answer *a, uint
 		}
 		jw_str(&a->jw, e.path);
 		++*n;
-		if (is_full(a))
+		if (search_work_is_full(a))
 			*why = "size";
 	}
 	return *why || r > 0 ? 0 : r;
 }
 
 /* The top is a file: it is matched by its base name, as in grep. */
-static int list_single(struct search_work *w, struct answer *a, uint64_t *n)
+static int search_work_list_file(
+	struct search_work *w, struct search_answer *a, uint64_t *n)
 {
 	struct str base = file_path_base(&w->top);
 	struct stat st;
@@ -139,40 +141,40 @@ int search_work_glob(void *arg, int in, int out)
 {
 	struct search_work *w = arg;
 	const char *why = NULL;
-	struct answer a;
+	struct search_answer a;
 	struct walk walk;
 	uint64_t n = 0;
 	int r;
 
 	(void)in;
-	begin(&a, w, "paths");
+	search_work_begin(&a, w, "paths");
 	r = walk_open(&walk, w->top.abs, &w->walk);
 	if (!r)
-		r = list(w, &walk, &a, &n, &why);
+		r = search_work_list(w, &walk, &a, &n, &why);
 	else if (r == -ENOTDIR)
-		r = list_single(w, &a, &n);
+		r = search_work_list_file(w, &a, &n);
 	if (r) {
-		fail(&a, r);
-		return finish(&a, out);
+		search_work_fail(&a, r);
+		return search_work_finish(&a, out);
 	}
 	jw_end(&a.jw);
-	put_number(&a, "count", n);
+	search_work_put_number(&a, "count", n);
 	jw_key(&a.jw, "skipped");
 	jw_object(&a.jw);
-	put_number(&a, "unreadable", walk.unreadable);
-	put_number(&a, "too_deep", walk.too_deep);
+	search_work_put_number(&a, "unreadable", walk.unreadable);
+	search_work_put_number(&a, "too_deep", walk.too_deep);
 	jw_end(&a.jw);
-	put_truncated(&a, why);
+	search_work_put_truncated(&a, why);
 	jw_end(&a.jw);
 	walk_free(&walk);
-	return finish(&a, out);
+	return search_work_finish(&a, out);
 }
 
 /* --- Grep ---------------------------------------------------------------------- */
 
-static int put_file(void *arg, struct str path)
+static int search_work_put_file(void *arg, struct str path)
 {
-	struct answer *a = arg;
+	struct search_answer *a = arg;
 
 	jw_object(&a->jw);
 	jw_key(&a->jw, "path");
@@ -183,12 +185,12 @@ static int put_file(void *arg, struct str path)
 	return 0;
 }
 
-static int put_line(void *arg, const struct grep_line *line)
+static int search_work_put_line(void *arg, const struct grep_line *line)
 {
-	struct answer *a = arg;
+	struct search_answer *a = arg;
 
 	jw_object(&a->jw);
-	put_number(a, "line", line->number);
+	search_work_put_number(a, "line", line->number);
 	jw_key(&a->jw, "text");
 	jw_str(&a->jw, line->text);
 	jw_key(&a->jw, "match");
@@ -198,21 +200,22 @@ static int put_line(void *arg, const struct grep_line *line)
 		jw_bool(&a->jw, true);
 	}
 	jw_end(&a->jw);
-	return is_full(a) ? FULL : 0;
+	return search_work_is_full(a) ? SEARCH_WORK_FULL : 0;
 }
 
-static int put_file_end(void *arg, uint64_t matches)
+static int search_work_put_file_end(void *arg, uint64_t matches)
 {
-	struct answer *a = arg;
+	struct search_answer *a = arg;
 
 	jw_end(&a->jw);
-	put_number(a, "matches", matches);
+	search_work_put_number(a, "matches", matches);
 	jw_end(&a->jw);
 	a->in_file = false;
-	return is_full(a) ? FULL : 0;
+	return search_work_is_full(a) ? SEARCH_WORK_FULL : 0;
 }
 
-static void put_counts(struct answer *a, const struct grep_counts *c, bool full)
+static void search_work_put_counts(
+	struct search_answer *a, const struct grep_counts *c, bool full)
 {
 	static const char *const why[] = {
 		[GREP_COMPLETE] = NULL,
@@ -220,44 +223,45 @@ static void put_counts(struct answer *a, const struct grep_counts *c, bool full)
 		[GREP_TIME] = "time",
 	};
 
-	put_number(a, "matches", c->matches);
-	put_number(a, "files_matched", c->matched_files);
-	put_number(a, "files_searched", c->files);
+	search_work_put_number(a, "matches", c->matches);
+	search_work_put_number(a, "files_matched", c->matched_files);
+	search_work_put_number(a, "files_searched", c->files);
 	jw_key(&a->jw, "skipped");
 	jw_object(&a->jw);
-	put_number(a, "binary", c->binary);
-	put_number(a, "unreadable", c->unreadable);
-	put_number(a, "too_long", c->too_long);
-	put_number(a, "too_deep", c->too_deep);
+	search_work_put_number(a, "binary", c->binary);
+	search_work_put_number(a, "unreadable", c->unreadable);
+	search_work_put_number(a, "too_long", c->too_long);
+	search_work_put_number(a, "too_deep", c->too_deep);
 	jw_end(&a->jw);
-	put_truncated(a, full ? "size" : why[c->end]);
+	search_work_put_truncated(a, full ? "size" : why[c->end]);
 }
 
 int search_work_grep(void *arg, int in, int out)
 {
-	static const struct grep_ops ops = {put_file, put_line, put_file_end};
+	static const struct grep_ops ops = {
+		search_work_put_file, search_work_put_line, search_work_put_file_end};
 	struct search_work *w = arg;
 	struct grep_conf conf = w->grep;
 	struct grep_counts counts;
-	struct answer a;
+	struct search_answer a;
 	int r;
 
 	(void)in;
-	begin(&a, w, "results");
+	search_work_begin(&a, w, "results");
 	conf.ops = &ops;
 	conf.arg = &a;
 	conf.until = clock_ms() + w->ms;
 	r = grep_run(&conf, w->top.abs, &counts);
 	if (r < 0) {
-		fail(&a, r);
-		return finish(&a, out);
+		search_work_fail(&a, r);
+		return search_work_finish(&a, out);
 	}
 	if (a.in_file) {
 		jw_end(&a.jw);
 		jw_end(&a.jw);
 	}
 	jw_end(&a.jw);
-	put_counts(&a, &counts, r == FULL);
+	search_work_put_counts(&a, &counts, r == SEARCH_WORK_FULL);
 	jw_end(&a.jw);
-	return finish(&a, out);
+	return search_work_finish(&a, out);
 }

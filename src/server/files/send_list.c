@@ -1,5 +1,5 @@
 /* POST /list_files, in its job. */
-#include "server/files/works.h"
+#include "server/files/file_jobs.h"
 
 #include "base/arena.h"
 #include "base/utf8.h"
@@ -11,13 +11,13 @@
 #include <sys/stat.h>
 #include <wctype.h>
 
-struct listed {
+struct list_item {
 	const char *name;
 	bool folder;
 };
 
 /* Takes the next code point, in lower case. ASCII is the fast path. */
-static wint_t next_lower(struct str *s)
+static wint_t send_list_read_lower(struct str *s)
 {
 	unsigned char c = (unsigned char)*s->p;
 
@@ -28,12 +28,12 @@ static wint_t next_lower(struct str *s)
 }
 
 /* Compares the code points in lower case. */
-static int compare_names(const char *a, const char *b)
+static int send_list_compare_names(const char *a, const char *b)
 {
 	struct str x = str_c(a), y = str_c(b);
 
 	while (x.n && y.n) {
-		wint_t p = next_lower(&x), q = next_lower(&y);
+		wint_t p = send_list_read_lower(&x), q = send_list_read_lower(&y);
 
 		if (p != q)
 			return p < q ? -1 : 1;
@@ -43,13 +43,13 @@ static int compare_names(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-static int compare(const void *a, const void *b)
+static int send_list_compare_items(const void *a, const void *b)
 {
-	const struct listed *x = a, *y = b;
+	const struct list_item *x = a, *y = b;
 
 	if (x->folder != y->folder)
 		return x->folder ? -1 : 1;
-	return compare_names(x->name, y->name);
+	return send_list_compare_names(x->name, y->name);
 }
 
 struct listing {
@@ -57,12 +57,12 @@ struct listing {
 	struct buf items; /* of struct listed */
 };
 
-static int read_names(struct listing *l, DIR *list)
+static int send_list_read_names(struct listing *l, DIR *list)
 {
 	struct dirent *e;
 
 	while ((e = readdir(list))) {
-		struct listed item;
+		struct list_item item;
 		struct stat st;
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
@@ -81,15 +81,15 @@ static int read_names(struct listing *l, DIR *list)
 	return 0;
 }
 
-static void write_names(struct buf *out, struct listing *l)
+static void send_list_write_names(struct buf *out, struct listing *l)
 {
-	struct listed *items = (struct listed *)(void *)l->items.p;
+	struct list_item *items = (struct list_item *)(void *)l->items.p;
 	size_t n = l->items.n / sizeof(*items);
 	struct jw_text t;
 	struct jw w;
 
 	if (n)
-		qsort(items, n, sizeof(*items), compare);
+		qsort(items, n, sizeof(*items), send_list_compare_items);
 	jw_init(&w, out);
 	jw_array(&w);
 	for (size_t i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ static void write_names(struct buf *out, struct listing *l)
 	jw_end(&w);
 }
 
-int send_list(struct transfer_io *io, const struct transfer_ask *ask)
+int send_list(struct transfer_io *io, const struct transfer_request *ask)
 {
 	struct listing l;
 	char path[FILE_PATH_MAX];
@@ -118,10 +118,10 @@ int send_list(struct transfer_io *io, const struct transfer_ask *ask)
 	}
 	/* The contract has an empty list for a folder that cannot be listed. */
 	if (list)
-		r = read_names(&l, list);
+		r = send_list_read_names(&l, list);
 	if (!r) {
-		write_names(&io->buf, &l);
-		r = transfer_json(io, 200);
+		send_list_write_names(&io->buf, &l);
+		r = transfer_reply_json(io, 200);
 	}
 	if (list)
 		closedir(list);

@@ -1,12 +1,12 @@
 /* GET /v1/files/stat, in its job. */
-#include "server/files/works.h"
+#include "server/files/file_jobs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *type_of(mode_t mode)
+static const char *send_stat_get_type(mode_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFREG:
@@ -25,7 +25,7 @@ static const char *type_of(mode_t mode)
 }
 
 /* Some file systems have times outside of 64 bits of nanoseconds: these are clamped. */
-static int64_t nanoseconds(const struct timespec *t)
+static int64_t send_stat_compute_ns(const struct timespec *t)
 {
 	int64_t ns;
 
@@ -35,7 +35,8 @@ static int64_t nanoseconds(const struct timespec *t)
 	return ns;
 }
 
-static void put_stat(struct jw *w, const struct file_path *p, const struct stat *st)
+static void send_stat_put_members(
+	struct jw *w, const struct file_path *p, const struct stat *st)
 {
 	char text[FILE_PATH_MAX];
 	ssize_t n;
@@ -43,7 +44,7 @@ static void put_stat(struct jw *w, const struct file_path *p, const struct stat 
 	jw_key(w, "path");
 	jw_str(w, str_make(p->abs, p->n));
 	jw_key(w, "type");
-	jw_cstr(w, type_of(st->st_mode));
+	jw_cstr(w, send_stat_get_type(st->st_mode));
 	jw_key(w, "size");
 	jw_int(w, st->st_size);
 	snprintf(text, sizeof(text), "%04o", st->st_mode & 07777);
@@ -56,7 +57,7 @@ static void put_stat(struct jw *w, const struct file_path *p, const struct stat 
 	jw_key(w, "links");
 	jw_uint(w, st->st_nlink);
 	jw_key(w, "mtime_ns");
-	jw_int(w, nanoseconds(&st->st_mtim));
+	jw_int(w, send_stat_compute_ns(&st->st_mtim));
 	n = S_ISLNK(st->st_mode) ? readlink(p->abs, text, sizeof(text)) : -1;
 	if (n >= 0) {
 		jw_key(w, "target");
@@ -64,20 +65,20 @@ static void put_stat(struct jw *w, const struct file_path *p, const struct stat 
 	}
 }
 
-int send_stat(struct transfer_io *io, const struct transfer_ask *ask)
+int send_stat(struct transfer_io *io, const struct transfer_request *ask)
 {
 	struct file_path p;
 	struct stat st;
 	struct jw w;
 	int r;
 
-	if (!work_path(io, ask->path, &p, &r))
+	if (!file_jobs_check_path(io, ask->path, &p, &r))
 		return r;
 	if (lstat(p.abs, &st) < 0)
-		return work_fail(io, -errno, ask->path);
+		return file_jobs_fail(io, -errno, ask->path);
 	jw_init(&w, &io->buf);
 	jw_object(&w);
-	put_stat(&w, &p, &st);
+	send_stat_put_members(&w, &p, &st);
 	jw_end(&w);
-	return transfer_json(io, 200);
+	return transfer_reply_json(io, 200);
 }

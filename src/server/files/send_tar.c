@@ -1,5 +1,5 @@
 /* GET /v1/files/tar, in its job: a whole tree as tar or tar.gz. */
-#include "server/files/works.h"
+#include "server/files/file_jobs.h"
 
 #include "base/fd.h"
 #include "codec/archive/pax.h"
@@ -22,7 +22,7 @@ struct sender {
 	struct buf left_out;
 };
 
-static int put_packed(struct sender *s, int flush)
+static int send_tar_deflate(struct sender *s, int flush)
 {
 	int status;
 
@@ -40,26 +40,26 @@ static int put_packed(struct sender *s, int flush)
 	return 0;
 }
 
-static int flush(struct sender *s)
+static int send_tar_flush(struct sender *s)
 {
 	if (s->io->buf.n < TRANSFER_PIECE || s->io->buf.err)
 		return s->io->buf.err;
-	return s->packs ? put_packed(s, Z_NO_FLUSH) : transfer_flush(s->io);
+	return s->packs ? send_tar_deflate(s, Z_NO_FLUSH) : transfer_flush(s->io);
 }
 
 /*
  * Writes exactly the size in the header: a file that has changed is cut or zero-filled.
  */
-static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
+static int send_tar_put_sized(struct sender *s, const struct pax_entry *e, int fd)
 {
 	struct buf *out = &s->io->buf;
 	uint64_t left = e->size;
-	int r = pax_header(out, e);
+	int r = pax_write_header(out, e);
 	bool told = false;
 
 	while (left && !r) {
 		size_t want = left < TRANSFER_PIECE ? (size_t)left : TRANSFER_PIECE;
-		char *room = buf_room(out, want);
+		char *room = buf_reserve(out, want);
 		ssize_t n = room ? read(fd, room, want) : -1;
 
 		if (!room)
@@ -68,7 +68,7 @@ static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
 			continue;
 		if (n <= 0) {
 			if (!told)
-				work_leave_out(&s->left_out, e->name,
+				file_jobs_add_omitted(&s->left_out, e->name,
 					n ? err_text(-errno) : "became shorter");
 			told = true;
 			memset(room, 0, want);
@@ -76,7 +76,7 @@ static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
 		}
 		buf_commit(out, (size_t)n);
 		left -= (uint64_t)n;
-		r = flush(s);
+		r = send_tar_flush(s);
 	}
 	if (!r)
 		pax_pad(out, e->size);
@@ -87,49 +87,51 @@ static int put_sized(struct sender *s, const struct pax_entry *e, int fd)
  * Files of kernel file systems have no true size, so the content is read before the
  * header is written.
  */
-static int put_made_up(struct sender *s, struct pax_entry *e, int fd)
+static int send_tar_put_unsized(struct sender *s, struct pax_entry *e, int fd)
 {
 	struct buf text = BUF_INIT(TRANSFER_PIECE);
-	int r = load_part(fd, 0, TRANSFER_PIECE, &text);
+	int r = load_read_part(fd, 0, TRANSFER_PIECE, &text);
 
 	if (r) {
-		work_leave_out(&s->left_out, e->name, err_text(r));
+		file_jobs_add_omitted(&s->left_out, e->name, err_text(r));
 		r = 0;
 	} else {
 		e->size = text.n;
-		r = pax_header(&s->io->buf, e);
+		r = pax_write_header(&s->io->buf, e);
 		buf_str(&s->io->buf, buf_view(&text));
 		pax_pad(&s->io->buf, e->size);
 	}
 	buf_free(&text);
-	return r ? r : flush(s);
+	return r ? r : send_tar_flush(s);
 }
 
 /* Writes an open file, whose size is e->size. */
-static int put_open(struct sender *s, struct pax_entry *e, int fd)
+static int send_tar_put_fd(struct sender *s, struct pax_entry *e, int fd)
 {
-	return root_is_made_up(fd) ? put_made_up(s, e, fd) : put_sized(s, e, fd);
+	return root_is_synthetic(fd) ? send_tar_put_unsized(s, e, fd)
+				     : send_tar_put_sized(s, e, fd);
 }
 
-static int put_file(struct sender *s, struct pax_entry *e, int dir, const char *name)
+static int send_tar_put_file(
+	struct sender *s, struct pax_entry *e, int dir, const char *name)
 {
 	struct stat st;
 	int r;
 	int fd = load_open(dir, name, O_RDONLY | O_NOFOLLOW, &st);
 
 	if (fd < 0) {
-		work_leave_out(&s->left_out, e->name,
+		file_jobs_add_omitted(&s->left_out, e->name,
 			fd == ERR_TYPE ? "no regular file" : err_text(fd));
 		return 0;
 	}
 	e->size = (uint64_t)st.st_size;
-	r = put_open(s, e, fd);
+	r = send_tar_put_fd(s, e, fd);
 	fd_close(&fd);
 	return r;
 }
 
 /* Implements tree_fn. */
-static int put_item(void *arg, const struct tree_item *i)
+static int send_tar_put_item(void *arg, const struct tree_item *i)
 {
 	struct sender *s = arg;
 	char target[FILE_PATH_MAX];
@@ -144,25 +146,26 @@ static int put_item(void *arg, const struct tree_item *i)
 	int r;
 
 	if (i->err) {
-		work_leave_out(&s->left_out, i->path, work_why(i));
+		file_jobs_add_omitted(&s->left_out, i->path, file_jobs_get_error(i));
 		return 0;
 	}
 	if (S_ISREG(e.mode))
-		return put_file(s, &e, i->dir, i->name);
+		return send_tar_put_file(s, &e, i->dir, i->name);
 	if (S_ISLNK(e.mode)) {
 		n = readlinkat(i->dir, i->name, target, sizeof(target));
 		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
 	}
-	r = pax_header(&s->io->buf, &e);
+	r = pax_write_header(&s->io->buf, &e);
 	if (r == ERR_TYPE) {
-		work_leave_out(&s->left_out, i->path, load_kind(i->dir, i->name));
+		file_jobs_add_omitted(
+			&s->left_out, i->path, load_describe_kind(i->dir, i->name));
 		r = 0;
 	}
-	return r ? r : flush(s);
+	return r ? r : send_tar_flush(s);
 }
 
 /* The top folder comes last, because its header lists the files that were left out. */
-static int put_all(
+static int send_tar_put_tree(
 	struct sender *s, const struct file_path *p, int fd, const struct stat *st)
 {
 	struct pax_entry e = {
@@ -176,20 +179,20 @@ static int put_all(
 	int r;
 
 	if (S_ISDIR(st->st_mode)) {
-		r = tree_each(fd, put_item, s);
+		r = tree_for_each(fd, send_tar_put_item, s);
 		e.comment = buf_view(&s->left_out);
 		if (!r)
-			r = pax_header(&s->io->buf, &e);
+			r = pax_write_header(&s->io->buf, &e);
 	} else {
-		r = put_open(s, &e, fd);
+		r = send_tar_put_fd(s, &e, fd);
 	}
 	if (r)
 		return r;
 	pax_end(&s->io->buf);
-	return s->packs ? put_packed(s, Z_FINISH) : transfer_flush(s->io);
+	return s->packs ? send_tar_deflate(s, Z_FINISH) : transfer_flush(s->io);
 }
 
-static int begin_tar(struct sender *s, const struct transfer_ask *ask)
+static int send_tar_begin(struct sender *s, const struct transfer_request *ask)
 {
 	struct transfer_head head = {
 		.status = 200,
@@ -201,7 +204,7 @@ static int begin_tar(struct sender *s, const struct transfer_ask *ask)
 	buf_init(&s->left_out, COMMENT_MAX);
 	if (ask->packed) {
 		memcpy(head.type, "application/gzip", 17);
-		if (!buf_room(&s->packed, TRANSFER_PIECE) ||
+		if (!buf_reserve(&s->packed, TRANSFER_PIECE) ||
 			deflateInit2(&s->z, GZIP_LEVEL, Z_DEFLATED, MAX_WBITS + GZIP, 8,
 				Z_DEFAULT_STRATEGY) != Z_OK)
 			return -ENOMEM;
@@ -210,21 +213,21 @@ static int begin_tar(struct sender *s, const struct transfer_ask *ask)
 	return transfer_begin(s->io, &head);
 }
 
-int send_tar(struct transfer_io *io, const struct transfer_ask *ask)
+int send_tar(struct transfer_io *io, const struct transfer_request *ask)
 {
 	struct sender s = {.io = io, .packs = false};
 	struct file_path p;
 	struct stat st;
 	int fd, r;
 
-	if (!work_path(io, ask->path, &p, &r))
+	if (!file_jobs_check_path(io, ask->path, &p, &r))
 		return r;
-	fd = work_open_top(p.abs, &st);
+	fd = file_jobs_open_top(p.abs, &st);
 	if (fd < 0)
-		return work_fail(io, fd, ask->path);
-	r = begin_tar(&s, ask);
+		return file_jobs_fail(io, fd, ask->path);
+	r = send_tar_begin(&s, ask);
 	if (!r)
-		r = put_all(&s, &p, fd, &st);
+		r = send_tar_put_tree(&s, &p, fd, &st);
 	if (s.packs)
 		deflateEnd(&s.z);
 	buf_free(&s.packed);

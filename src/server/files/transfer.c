@@ -10,18 +10,18 @@
 #include <stdlib.h>
 
 enum transfer_state {
-	TRANSFER_TAKES,    /* the body is passed to the job; there is no reply yet */
-	TRANSFER_DISCARDS, /* the body is discarded, because the job has ended */
-	TRANSFER_WAITS,    /* waits for the head of the job's reply */
-	TRANSFER_REPLIES,  /* the reply is passed from the job to the peer */
-	TRANSFER_OVER,
+	TRANSFER_RECEIVING,  /* the body is passed to the job; there is no reply yet */
+	TRANSFER_DISCARDING, /* the body is discarded, because the job has ended */
+	TRANSFER_WAITING,    /* waits for the head of the job's reply */
+	TRANSFER_REPLYING,   /* the reply is passed from the job to the peer */
+	TRANSFER_ENDED,
 };
 
 struct transfer {
 	enum transfer_state state;
 	struct job job;
 	struct request *rq;
-	struct transfer_ask ask;
+	struct transfer_request ask;
 	struct transfer *next; /* in the list of endless transfers */
 	struct later later;
 	struct buf early; /* output that cannot be passed on yet */
@@ -29,22 +29,24 @@ struct transfer {
 
 static struct transfer *endless;
 
-static void enter(struct transfer *t, enum transfer_state to)
+static void transfer_set_state(struct transfer *t, enum transfer_state to)
 {
-	static const bool legal[TRANSFER_OVER + 1][TRANSFER_OVER + 1] = {
-		[TRANSFER_TAKES] = {[TRANSFER_DISCARDS] = true,
-			[TRANSFER_WAITS] = true,
-			[TRANSFER_OVER] = true},
-		[TRANSFER_DISCARDS] = {[TRANSFER_WAITS] = true, [TRANSFER_OVER] = true},
-		[TRANSFER_WAITS] = {[TRANSFER_REPLIES] = true, [TRANSFER_OVER] = true},
-		[TRANSFER_REPLIES] = {[TRANSFER_OVER] = true},
+	static const bool legal[TRANSFER_ENDED + 1][TRANSFER_ENDED + 1] = {
+		[TRANSFER_RECEIVING] = {[TRANSFER_DISCARDING] = true,
+			[TRANSFER_WAITING] = true,
+			[TRANSFER_ENDED] = true},
+		[TRANSFER_DISCARDING] =
+			{[TRANSFER_WAITING] = true, [TRANSFER_ENDED] = true},
+		[TRANSFER_WAITING] =
+			{[TRANSFER_REPLYING] = true, [TRANSFER_ENDED] = true},
+		[TRANSFER_REPLYING] = {[TRANSFER_ENDED] = true},
 	};
 
 	assert(legal[t->state][to]);
 	t->state = to;
 }
 
-static void free_late(struct later *later)
+static void transfer_free_memory(struct later *later)
 {
 	struct transfer *t = container_of(later, struct transfer, later);
 
@@ -53,23 +55,23 @@ static void free_late(struct later *later)
 }
 
 /* Frees t; no callback follows. */
-static void let_go(struct transfer *t)
+static void transfer_free(struct transfer *t)
 {
 	struct loop *l = t->job.loop;
 	struct transfer **at = &endless;
 
-	enter(t, TRANSFER_OVER);
+	transfer_set_state(t, TRANSFER_ENDED);
 	while (*at && *at != t)
 		at = &(*at)->next;
 	if (*at)
 		*at = t->next;
 	t->rq->user = NULL;
 	job_free(&t->job);
-	loop_free_later(l, &t->later, free_late);
+	loop_defer_free(l, &t->later, transfer_free_memory);
 }
 
 /* The string in an array of a head. The terminating NUL may be missing. */
-static struct str text_in(const char *p, size_t room)
+static struct str transfer_bound_text(const char *p, size_t room)
 {
 	return str_make(p, strnlen(p, room));
 }
@@ -78,33 +80,33 @@ static struct str text_in(const char *p, size_t room)
  * Begins the reply if its head is complete. The job is not trusted, so its strings are
  * bounded.
  */
-static void begin(struct transfer *t)
+static void transfer_begin_reply(struct transfer *t)
 {
 	struct transfer_head head;
 
 	if (t->early.n < sizeof(head))
 		return;
-	enter(t, TRANSFER_REPLIES);
+	transfer_set_state(t, TRANSFER_REPLYING);
 	memcpy(&head, t->early.p, sizeof(head));
 	buf_consume(&t->early, sizeof(head));
 	for (size_t i = 0; i < ARRAY_LEN(head.fields) && head.fields[i].name[0]; i++) {
-		const struct transfer_field *f = &head.fields[i];
+		const struct transfer_add_field *f = &head.fields[i];
 
-		request_add_field(t->rq, text_in(f->name, sizeof(f->name)),
-			text_in(f->value, sizeof(f->value)));
+		request_add_field(t->rq, transfer_bound_text(f->name, sizeof(f->name)),
+			transfer_bound_text(f->value, sizeof(f->value)));
 	}
 	head.type[sizeof(head.type) - 1] = '\0';
 	request_begin(t->rq, head.status, head.type[0] ? head.type : NULL, head.length);
 }
 
 /* Passes on all output that may be sent. Returns whether more may come. */
-static bool hand_on(struct transfer *t)
+static bool transfer_pass_output(struct transfer *t)
 {
 	bool more;
 
-	if (t->state == TRANSFER_WAITS)
-		begin(t);
-	if (t->state != TRANSFER_REPLIES)
+	if (t->state == TRANSFER_WAITING)
+		transfer_begin_reply(t);
+	if (t->state != TRANSFER_REPLYING)
 		return t->early.n < JOB_PIECE;
 	more = request_write(t->rq, buf_view(&t->early));
 	buf_reset(&t->early);
@@ -112,80 +114,80 @@ static bool hand_on(struct transfer *t)
 }
 
 /* The job and the body have ended. */
-static void finish(struct transfer *t)
+static void transfer_finish(struct transfer *t)
 {
 	struct request *rq = t->rq;
 	enum job_outcome outcome = t->job.outcome;
 	bool begun;
 
 	/* During a reply no output is early, and nothing may follow what was offered. */
-	if (t->state != TRANSFER_REPLIES)
-		(void)hand_on(t);
-	begun = t->state == TRANSFER_REPLIES;
-	let_go(t);
+	if (t->state != TRANSFER_REPLYING)
+		(void)transfer_pass_output(t);
+	begun = t->state == TRANSFER_REPLYING;
+	transfer_free(t);
 	if (!begun)
-		request_fail(rq, job_did_nothing(outcome) ? 503 : 500,
-			str_c(job_words(outcome)));
+		request_fail(rq, job_has_no_effect(outcome) ? 503 : 500,
+			str_c(job_outcome_text(outcome)));
 	else if (outcome == JOB_DONE)
 		request_end(rq);
 	else
-		request_cut(rq);
+		request_abort(rq);
 }
 
-static void on_output(struct job *j, struct str piece)
+static void transfer_on_output(struct job *j, struct str piece)
 {
 	struct transfer *t = container_of(j, struct transfer, job);
 
 	bool more;
 
-	if (t->state == TRANSFER_REPLIES) {
+	if (t->state == TRANSFER_REPLYING) {
 		more = request_write(t->rq, piece);
 	} else {
 		buf_str(&t->early, piece);
-		more = hand_on(t);
+		more = transfer_pass_output(t);
 	}
 	if (!more)
 		job_pause(j, true);
 }
 
 /* Offers the job's output for splicing, if that is possible and there is enough. */
-static bool offer(struct transfer *t)
+static bool transfer_offer_splice(struct transfer *t)
 {
-	size_t n = t->state == TRANSFER_REPLIES ? job_waiting(&t->job) : 0;
+	size_t n = t->state == TRANSFER_REPLYING ? job_count_output(&t->job) : 0;
 
 	return n >= TRANSFER_MOVE && request_offer(t->rq, n);
 }
 
-static bool on_waiting(struct job *j)
+static bool transfer_on_waiting(struct job *j)
 {
-	if (!offer(container_of(j, struct transfer, job)))
+	if (!transfer_offer_splice(container_of(j, struct transfer, job)))
 		return false;
 	job_pause(j, true);
 	return true;
 }
 
-static void on_room(struct job *j)
+static void transfer_on_job_writable(struct job *j)
 {
-	request_take_more(container_of(j, struct transfer, job)->rq);
+	request_resume_body(container_of(j, struct transfer, job)->rq);
 }
 
-static void on_done(struct job *j)
+static void transfer_on_job_done(struct job *j)
 {
 	struct transfer *t = container_of(j, struct transfer, job);
 
-	if (t->state != TRANSFER_TAKES) {
-		finish(t);
+	if (t->state != TRANSFER_RECEIVING) {
+		transfer_finish(t);
 		return;
 	}
-	enter(t, TRANSFER_DISCARDS);
-	request_take_more(t->rq);
+	transfer_set_state(t, TRANSFER_DISCARDING);
+	request_resume_body(t->rq);
 }
 
-static int work(void *arg, int in, int out)
+static int transfer_run_job(void *arg, int in, int out)
 {
 	const struct transfer *t = arg;
 
-	int r = transfer_work(&t->ask, in, out);
+	int r = transfer_io_run(&t->ask, in, out);
 
 	priv_writer_end();
 	return r;
@@ -206,14 +208,14 @@ static struct transfer *transfer_new(void)
 	if (!t)
 		return NULL;
 	buf_init(&t->early, 2 * JOB_PIECE + sizeof(struct transfer_head));
-	if (buf_room(&t->early, t->early.max))
+	if (buf_reserve(&t->early, t->early.max))
 		return t;
 	free(t);
 	return NULL;
 }
 
 /* Endless transfers keep their jobs, so a queue behind them would never move. */
-static bool is_place_left(const struct transfer_ask *ask)
+static bool transfer_has_slot(const struct transfer_request *ask)
 {
 	size_t n = 0;
 
@@ -222,7 +224,7 @@ static bool is_place_left(const struct transfer_ask *ask)
 	return !ask->endless || n < WATCHES_MAX;
 }
 
-static void refuse(struct request *rq, bool watch)
+static void transfer_refuse(struct request *rq, bool watch)
 {
 	request_fail(rq, 503,
 		watch ? STR("The sandbox cannot watch anything more now: too many "
@@ -231,30 +233,30 @@ static void refuse(struct request *rq, bool watch)
 }
 
 /* Whether the body of the request is the input of the job. */
-static bool body_streams(const struct request *rq)
+static bool transfer_has_body(const struct request *rq)
 {
 	return rq->body_max > HTTP_BODY_MAX;
 }
 
-static int start_job(struct transfer *t, struct api *api)
+static int transfer_start_job(struct transfer *t, struct api *api)
 {
 	static const struct job_ops ops = {
-		.output = on_output,
-		.waiting = on_waiting,
-		.room = on_room,
-		.done = on_done,
+		.output = transfer_on_output,
+		.output_ready = transfer_on_waiting,
+		.writable = transfer_on_job_writable,
+		.done = transfer_on_job_done,
 	};
-	const struct transfer_ask *ask = &t->ask;
+	const struct transfer_request *ask = &t->ask;
 	struct job_conf conf = {
 		.ops = &ops,
 		.user = api->box->user,
-		.work = work,
+		.work = transfer_run_job,
 		.prepare = ask->privileged ? transfer_prepare : NULL,
 		.arg = t,
 		/* A small pipe, so that a watch without a reader notices it soon. */
-		.wide = ask->quick || ask->endless ? 0 : TRANSFER_PIPE,
+		.pipe_size = ask->quick || ask->endless ? 0 : TRANSFER_PIPE,
 		/* An endless job ends at the end of its input. */
-		.input = body_streams(t->rq) || ask->endless,
+		.input = transfer_has_body(t->rq) || ask->endless,
 		.kind = !ask->quick  ? JOB_LASTING
 			: ask->aside ? JOB_LONG
 				     : JOB_SHORT,
@@ -270,30 +272,31 @@ static int start_job(struct transfer *t, struct api *api)
 	return r;
 }
 
-void transfer_start(struct api *api, struct request *rq, const struct transfer_ask *ask)
+void transfer_start(
+	struct api *api, struct request *rq, const struct transfer_request *ask)
 {
 	struct transfer *t;
 
-	if (!is_place_left(ask)) {
-		refuse(rq, true);
+	if (!transfer_has_slot(ask)) {
+		transfer_refuse(rq, true);
 		return;
 	}
 	t = transfer_new();
 	if (!t) {
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 		return;
 	}
 	t->rq = rq;
 	t->ask = *ask;
-	if (start_job(t, api) < 0) {
-		free_late(&t->later);
-		refuse(rq, ask->endless);
+	if (transfer_start_job(t, api) < 0) {
+		transfer_free_memory(&t->later);
+		transfer_refuse(rq, ask->endless);
 		return;
 	}
 	rq->user = t;
-	rq->body_streams = body_streams(rq);
+	rq->body_streams = transfer_has_body(rq);
 	if (!rq->body_streams)
-		enter(t, TRANSFER_WAITS);
+		transfer_set_state(t, TRANSFER_WAITING);
 	rq->needs_peer = ask->endless;
 	if (ask->endless) {
 		t->next = endless;
@@ -307,50 +310,50 @@ void transfer_stop(void)
 		job_feed_end(&t->job);
 }
 
-size_t transfer_body(struct request *rq, struct str piece)
+size_t transfer_on_body(struct request *rq, struct str piece)
 {
 	struct transfer *t = rq->user;
 
-	return t->state == TRANSFER_DISCARDS ? piece.n : job_feed(&t->job, piece);
+	return t->state == TRANSFER_DISCARDING ? piece.n : job_feed(&t->job, piece);
 }
 
-ssize_t transfer_move(struct request *rq, int fd, size_t n)
+ssize_t transfer_on_splice_in(struct request *rq, int fd, size_t n)
 {
 	struct transfer *t = rq->user;
 
-	return t->state == TRANSFER_DISCARDS ? -EPIPE : job_move(&t->job, fd, n);
+	return t->state == TRANSFER_DISCARDING ? -EPIPE : job_splice_in(&t->job, fd, n);
 }
 
-ssize_t transfer_hand(struct request *rq, int fd, size_t n)
+ssize_t transfer_on_splice_out(struct request *rq, int fd, size_t n)
 {
 	struct transfer *t = rq->user;
 
-	return job_hand(&t->job, fd, n);
+	return job_splice_out(&t->job, fd, n);
 }
 
-void transfer_ready(struct request *rq)
+void transfer_on_ready(struct request *rq)
 {
 	struct transfer *t = rq->user;
-	bool over = t->state == TRANSFER_DISCARDS;
+	bool over = t->state == TRANSFER_DISCARDING;
 
-	enter(t, TRANSFER_WAITS);
+	transfer_set_state(t, TRANSFER_WAITING);
 	if (over) {
-		finish(t);
+		transfer_finish(t);
 		return;
 	}
 	job_feed_end(&t->job);
-	job_pause(&t->job, !hand_on(t));
+	job_pause(&t->job, !transfer_pass_output(t));
 }
 
-void transfer_room(struct request *rq)
+void transfer_on_writable(struct request *rq)
 {
 	struct transfer *t = rq->user;
 
 	/* Continues the job, unless its output is offered. */
-	job_pause(&t->job, offer(t));
+	job_pause(&t->job, transfer_offer_splice(t));
 }
 
-void transfer_gone(struct request *rq)
+void transfer_on_close(struct request *rq)
 {
-	let_go(rq->user);
+	transfer_free(rq->user);
 }

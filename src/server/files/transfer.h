@@ -12,7 +12,7 @@ struct transfer_head {
 	unsigned status;
 	uint64_t length; /* REQUEST_LENGTH_UNKNOWN: until the end of the body */
 	char type[64];   /* empty: no type */
-	struct transfer_field {
+	struct transfer_add_field {
 		char name[32]; /* empty: no further fields */
 		char value[512];
 	} fields[6];
@@ -22,8 +22,8 @@ struct priv_writer_conf;
 struct transfer_io;
 
 /* The parameters of a job. The strings belong to the request. */
-struct transfer_ask {
-	int (*work)(struct transfer_io *io, const struct transfer_ask *ask);
+struct transfer_request {
+	int (*work)(struct transfer_io *io, const struct transfer_request *ask);
 	struct str path;       /* also the destination of an upload */
 	struct str type;       /* content type of the body */
 	struct str range;      /* Range, or empty */
@@ -53,17 +53,18 @@ struct transfer_ask {
  * For requests with a body this is called in server_ops.head, which sets rq->body_max;
  * otherwise in ready. If there is no job, it answers 503.
  */
-void transfer_start(struct api *api, struct request *rq, const struct transfer_ask *ask);
+void transfer_start(
+	struct api *api, struct request *rq, const struct transfer_request *ask);
 
 /* Makes endless transfers send their last event and end. */
 void transfer_stop(void);
 
 /* The callbacks of the server for requests of transfer_start. */
-size_t transfer_body(struct request *rq, struct str piece);
-ssize_t transfer_move(struct request *rq, int fd, size_t n);
-ssize_t transfer_hand(struct request *rq, int fd, size_t n);
-void transfer_ready(struct request *rq);
-void transfer_room(struct request *rq);
-void transfer_gone(struct request *rq);
+size_t transfer_on_body(struct request *rq, struct str piece);
+ssize_t transfer_on_splice_in(struct request *rq, int fd, size_t n);
+ssize_t transfer_on_splice_out(struct request *rq, int fd, size_t n);
+void transfer_on_ready(struct request *rq);
+void transfer_on_writable(struct request *rq);
+void transfer_on_close(struct request *rq);
 
 #endif

@@ -19,7 +19,7 @@ int transfer_read(struct transfer_io *io, struct str *piece)
 		*piece = str_make(io->piece, (size_t)n);
 	if (n < 0)
 		return -errno;
-	return n > 0 ? 1 : job_input_is_whole() ? 0 : ERR_CLOSED;
+	return n > 0 ? 1 : job_is_input_complete() ? 0 : ERR_CLOSED;
 }
 
 int transfer_begin(struct transfer_io *io, const struct transfer_head *head)
@@ -38,17 +38,17 @@ int transfer_flush(struct transfer_io *io)
 	return r;
 }
 
-int transfer_flush_much(struct transfer_io *io)
+int transfer_flush_large(struct transfer_io *io)
 {
-	if (io->buf.n < io->much && !io->buf.err)
+	if (io->buf.n < io->flush_size && !io->buf.err)
 		return 0;
 	/* The first entries are sent early, then the pieces grow. */
-	if (io->much < TRANSFER_PIECE)
-		io->much *= 2;
+	if (io->flush_size < TRANSFER_PIECE)
+		io->flush_size *= 2;
 	return transfer_flush(io);
 }
 
-int transfer_json(struct transfer_io *io, unsigned status)
+int transfer_reply_json(struct transfer_io *io, unsigned status)
 {
 	struct transfer_head head = {
 		.status = status, .length = io->buf.n, .type = API_JSON};
@@ -77,10 +77,10 @@ int transfer_fail(struct transfer_io *io, unsigned status, struct str words)
 		jw_bool(&w, true);
 	}
 	jw_end(&w);
-	return transfer_json(io, status);
+	return transfer_reply_json(io, status);
 }
 
-int transfer_errno(struct transfer_io *io, int err, struct str path)
+int transfer_fail_errno(struct transfer_io *io, int err, struct str path)
 {
 	struct buf words = BUF_INIT(FILE_WORDS_MAX);
 	int r;
@@ -93,10 +93,10 @@ int transfer_errno(struct transfer_io *io, int err, struct str path)
 	return r;
 }
 
-void transfer_field(struct transfer_head *head, const char *name, struct str value)
+void transfer_add_field(struct transfer_head *head, const char *name, struct str value)
 {
 	for (size_t i = 0; i < ARRAY_LEN(head->fields); i++) {
-		struct transfer_field *f = &head->fields[i];
+		struct transfer_add_field *f = &head->fields[i];
 
 		if (f->name[0])
 			continue;
@@ -109,11 +109,11 @@ void transfer_field(struct transfer_head *head, const char *name, struct str val
 	}
 }
 
-int transfer_work(const struct transfer_ask *ask, int in, int out)
+int transfer_io_run(const struct transfer_request *ask, int in, int out)
 {
 	static char piece[TRANSFER_PIECE];
 	struct transfer_io io = {
-		.in = in, .out = out, .much = TRANSFER_FIRST, .piece = piece};
+		.in = in, .out = out, .flush_size = TRANSFER_FIRST, .piece = piece};
 	int r;
 
 	buf_init(&io.buf, HTTP_REPLY_MAX);

@@ -1,8 +1,8 @@
 #include "server/files/viewer.h"
 
+#include "base/atomic_file.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/swap.h"
 #include "limits.h"
 #include "server/files/transfer.h"
 #include "server/files/viewer_page.h"
@@ -22,7 +22,7 @@ struct viewer {
 	uint16_t port;
 };
 
-static bool is_local_name(struct str host)
+static bool viewer_is_local_name(struct str host)
 {
 	host = str_cut(&host, ':');
 	return str_eq_nocase(host, STR("localhost")) || str_eq(host, str_c(address));
@@ -33,13 +33,13 @@ static bool is_local_name(struct str host)
  * its own that resolves to this address, which would be the same origin. Any page can
  * also send requests without reading the answers. The viewer's own pages do neither.
  */
-static bool is_own_page(const struct request *rq)
+static bool viewer_is_same_origin(const struct request *rq)
 {
 	static const struct str scheme = STR("http://");
 	struct str host, origin;
 	int r;
 
-	if (request_header(rq, STR("host"), &host) != 0 || !is_local_name(host))
+	if (request_header(rq, STR("host"), &host) != 0 || !viewer_is_local_name(host))
 		return false;
 	r = request_header(rq, STR("origin"), &origin);
 	return r > 0 ||
@@ -47,14 +47,14 @@ static bool is_own_page(const struct request *rq)
 			str_eq_nocase(str_skip(origin, scheme.n), host));
 }
 
-static void fail(
+static void viewer_fail(
 	struct request *rq, unsigned status, const char *heading, struct str words)
 {
 	viewer_write_error(request_out(rq), heading, words);
 	request_reply(rq, status, VIEWER_HTML);
 }
 
-static void on_head(void *arg, struct request *rq)
+static void viewer_on_head(void *arg, struct request *rq)
 {
 	const struct viewer *v = arg;
 
@@ -63,8 +63,8 @@ static void on_head(void *arg, struct request *rq)
 	request_add_field(rq, STR("cross-origin-resource-policy"), STR("same-origin"));
 	request_add_field(rq, STR("referrer-policy"), STR("no-referrer"));
 	request_add_field(rq, STR("cache-control"), STR("no-store"));
-	if (!is_own_page(rq)) {
-		fail(rq, 403, "Access denied",
+	if (!viewer_is_same_origin(rq)) {
+		viewer_fail(rq, 403, "Access denied",
 			STR("Only pages of this host may ask the file viewer."));
 	} else if (!str_eq(rq->path, STR("/")) && !str_eq(rq->path, STR("/view"))) {
 		request_fail(rq, 404, STR("Not Found"));
@@ -74,46 +74,47 @@ static void on_head(void *arg, struct request *rq)
 	}
 }
 
-static void view(struct viewer *v, struct request *rq)
+static void viewer_start_page(struct viewer *v, struct request *rq)
 {
-	struct transfer_ask ask = {.work = viewer_page, .quick = true, .aside = true};
+	struct transfer_request ask = {
+		.work = viewer_page_work, .quick = true, .aside = true};
 	int r = request_query(rq, STR("path"), &ask.path);
 
 	if (r == -ENOMEM)
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 	else if (r < 0)
-		api_invalid(rq, "query: a parameter stands twice or is malformed");
+		api_reply_invalid(rq, "query: a parameter stands twice or is malformed");
 	else if (r > 0)
-		api_invalid(rq, "query: \"path\" is required");
+		api_reply_invalid(rq, "query: \"path\" is required");
 	else
 		transfer_start(v->api, rq, &ask);
 }
 
-static void on_ready(void *arg, struct request *rq)
+static void viewer_on_ready(void *arg, struct request *rq)
 {
 	if (!str_eq(rq->path, STR("/"))) {
-		view(arg, rq);
+		viewer_start_page(arg, rq);
 		return;
 	}
 	buf_puts(request_out(rq), "{\"status\":\"File viewer server is running\"}");
 	request_reply(rq, 200, API_JSON);
 }
 
-static void on_room(void *arg, struct request *rq)
+static void viewer_on_writable(void *arg, struct request *rq)
 {
 	(void)arg;
-	transfer_room(rq);
+	transfer_on_writable(rq);
 }
 
-static void on_gone(void *arg, struct request *rq)
+static void viewer_on_close(void *arg, struct request *rq)
 {
 	(void)arg;
 	if (rq->user)
-		transfer_gone(rq);
+		transfer_on_close(rq);
 }
 
 /* Uses the first free port, so that it is the same after a restart. */
-static int open_port(struct viewer *v, uint16_t main_port)
+static int viewer_open_port(struct viewer *v, uint16_t main_port)
 {
 	int fd = -EADDRINUSE;
 
@@ -130,9 +131,9 @@ static int open_port(struct viewer *v, uint16_t main_port)
  * All users can write to /tmp. An existing file, such as a link to another place, is
  * replaced and not written through.
  */
-static void leave_url(const struct viewer *v)
+static void viewer_write_url(const struct viewer *v)
 {
-	struct swap_attr attr = {.mode = 0644, .uid = geteuid(), .gid = getegid()};
+	struct atomic_file_attr attr = {.mode = 0644, .uid = geteuid(), .gid = getegid()};
 	char text[32];
 	struct str url = {text, 0};
 	int dir = fd_open("/tmp", O_PATH | O_DIRECTORY, 0);
@@ -141,7 +142,7 @@ static void leave_url(const struct viewer *v)
 	snprintf(text, sizeof(text), "http://localhost:%u", v->port);
 	url.n = strlen(text);
 	if (dir >= 0)
-		r = swap_file(dir, "oh-server-url", &attr, &url, 1, NULL);
+		r = atomic_file_write(dir, "oh-server-url", &attr, &url, 1, NULL);
 	fd_close(&dir);
 	if (r)
 		log_warn("/tmp/oh-server-url cannot be written: %s", err_text(r));
@@ -151,10 +152,10 @@ static void leave_url(const struct viewer *v)
 struct viewer *viewer_new(struct api *api, int *err)
 {
 	static const struct server_ops ops = {
-		.head = on_head,
-		.ready = on_ready,
-		.room = on_room,
-		.gone = on_gone,
+		.head = viewer_on_head,
+		.ready = viewer_on_ready,
+		.writable = viewer_on_writable,
+		.aborted = viewer_on_close,
 	};
 	struct viewer *v = calloc(1, sizeof(*v));
 	struct server_conf conf = {.ops = &ops, .arg = v, .conns_max = VIEWER_CONNS_MAX};
@@ -170,12 +171,12 @@ struct viewer *viewer_new(struct api *api, int *err)
 	if (!*err)
 		v->server = server_new(api->box->loop, &conf, err);
 	if (v->server)
-		*err = open_port(v, api->box->config->port);
+		*err = viewer_open_port(v, api->box->config->port);
 	if (*err) {
 		viewer_del(v);
 		return NULL;
 	}
-	leave_url(v);
+	viewer_write_url(v);
 	return v;
 }
 

@@ -24,7 +24,7 @@ static const char script[] = "for(const c of document.querySelectorAll('canvas')
 			     "t.forEach((s,i)=>g.fillText(s,40,50+i*18,736))}";
 
 /* The type of a file by its first bytes, whatever its name is. */
-static const struct kind {
+static const struct viewer_kind {
 	struct str sign;
 	const char *type; /* NULL: PDF */
 } kinds[] = {
@@ -37,7 +37,7 @@ static const struct kind {
 
 static const char *const extensions[] = {"pdf", "png", "jpg", "jpeg", "gif"};
 
-static void escape(struct buf *out, struct str text)
+static void viewer_page_escape(struct buf *out, struct str text)
 {
 	struct buf good = BUF_INIT(3 * text.n + 1);
 
@@ -67,11 +67,11 @@ static void escape(struct buf *out, struct str text)
 /*
  * Style and script are allowed by their hashes, so nothing else in the page is executed.
  */
-static void put_hash(struct buf *out, const char *what, const char *text)
+static void viewer_page_put_hash(struct buf *out, const char *what, const char *text)
 {
 	uint8_t digest[SHA256_LEN];
 
-	sha256_of(str_c(text), digest);
+	sha256_compute(str_c(text), digest);
 	buf_fmt(out, "; %s 'sha256-", what);
 	b64_encode(out, str_make((const char *)digest, sizeof(digest)));
 	buf_putc(out, '\'');
@@ -80,18 +80,18 @@ static void put_hash(struct buf *out, const char *what, const char *text)
 void viewer_write_policy(struct buf *out)
 {
 	buf_puts(out, "default-src 'none'; img-src data:; frame-ancestors 'none'");
-	put_hash(out, "style-src", style);
-	put_hash(out, "script-src", script);
+	viewer_page_put_hash(out, "style-src", style);
+	viewer_page_put_hash(out, "script-src", script);
 }
 
 void viewer_write_error(struct buf *out, const char *heading, struct str words)
 {
 	buf_fmt(out, "<h1>%s</h1><p>", heading);
-	escape(out, words);
+	viewer_page_escape(out, words);
 	buf_puts(out, "</p>");
 }
 
-static int send_page(struct transfer_io *io, unsigned status)
+static int viewer_page_send(struct transfer_io *io, unsigned status)
 {
 	struct transfer_head head = {
 		.status = status, .length = io->buf.n, .type = VIEWER_HTML};
@@ -103,23 +103,23 @@ static int send_page(struct transfer_io *io, unsigned status)
 	return r ? r : transfer_flush(io);
 }
 
-static int send_error(struct transfer_io *io, unsigned status, const char *heading,
-	struct str path, const char *why)
+static int viewer_page_send_error(struct transfer_io *io, unsigned status,
+	const char *heading, struct str path, const char *why)
 {
 	viewer_write_error(&io->buf, heading, path);
 	if (why) {
 		buf_puts(&io->buf, "<p>");
-		escape(&io->buf, str_c(why));
+		viewer_page_escape(&io->buf, str_c(why));
 		buf_puts(&io->buf, "</p>");
 	}
-	return send_page(io, status);
+	return viewer_page_send(io, status);
 }
 
 /*
  * The content decides, not the name. A link x.png to a file of the sandbox user must not
  * show that file to other users, who can reach this port as well.
  */
-static const struct kind *kind_of(struct str content)
+static const struct viewer_kind *viewer_page_find_kind(struct str content)
 {
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (str_starts(content, kinds[i].sign))
@@ -127,21 +127,21 @@ static const struct kind *kind_of(struct str content)
 	return NULL;
 }
 
-static void write_page(
-	struct buf *out, struct str name, const struct kind *kind, struct str content)
+static void viewer_page_write(struct buf *out, struct str name,
+	const struct viewer_kind *kind, struct str content)
 {
 	buf_puts(out,
 		"<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\">"
 		"<title>File Viewer - ");
-	escape(out, name);
+	viewer_page_escape(out, name);
 	buf_fmt(out, "</title><style>%s</style></head>\n<body><h1>File Viewer - ", style);
-	escape(out, name);
+	viewer_page_escape(out, name);
 	buf_puts(out, "</h1>\n");
 	if (kind->type) {
 		buf_fmt(out, "<img src=\"data:%s;base64,", kind->type);
 		b64_encode(out, content);
 		buf_puts(out, "\" alt=\"");
-		escape(out, name);
+		viewer_page_escape(out, name);
 		buf_puts(out, "\">");
 	} else {
 		buf_puts(out, "<canvas></canvas>");
@@ -154,14 +154,14 @@ static void write_page(
  * Reads the file at path, which may be of any type. Returns 0, or an error with a message
  * in *why.
  */
-static int load(const char *path, struct buf *content, const char **why)
+static int viewer_page_load(const char *path, struct buf *content, const char **why)
 {
 	struct stat st;
 	int fd = load_open(AT_FDCWD, path, O_RDONLY, &st);
 	int r = fd;
 
 	if (fd >= 0)
-		r = load_part(fd, 0, VIEWER_FILE_MAX + 1, content);
+		r = load_read_part(fd, 0, VIEWER_FILE_MAX + 1, content);
 	fd_close(&fd);
 	if (r == 0 && content->n > VIEWER_FILE_MAX)
 		r = ERR_LIMIT;
@@ -174,23 +174,24 @@ static int load(const char *path, struct buf *content, const char **why)
 	return r;
 }
 
-static int show(struct transfer_io *io, const struct file_path *p, struct str sent)
+static int viewer_page_show(
+	struct transfer_io *io, const struct file_path *p, struct str sent)
 {
 	struct buf content = BUF_INIT(VIEWER_FILE_MAX + JOB_PIECE);
 	const char *why = "It is neither PNG, JPEG, GIF nor PDF.";
-	const struct kind *kind = NULL;
-	int r = load(p->abs, &content, &why);
+	const struct viewer_kind *kind = NULL;
+	int r = viewer_page_load(p->abs, &content, &why);
 
 	if (!r)
-		kind = kind_of(buf_view(&content));
+		kind = viewer_page_find_kind(buf_view(&content));
 	if (kind)
-		write_page(&io->buf, file_path_base(p), kind, buf_view(&content));
+		viewer_page_write(&io->buf, file_path_base(p), kind, buf_view(&content));
 	buf_free(&content);
-	return kind ? send_page(io, 200)
-		    : send_error(io, 500, "Error viewing file", sent, why);
+	return kind ? viewer_page_send(io, 200)
+		    : viewer_page_send_error(io, 500, "Error viewing file", sent, why);
 }
 
-static bool is_supported(struct str extension)
+static bool viewer_page_is_supported(struct str extension)
 {
 	for (size_t i = 0; i < ARRAY_LEN(extensions); i++)
 		if (str_eq_nocase(extension, str_c(extensions[i])))
@@ -198,7 +199,7 @@ static bool is_supported(struct str extension)
 	return false;
 }
 
-int viewer_page(struct transfer_io *io, const struct transfer_ask *ask)
+int viewer_page_work(struct transfer_io *io, const struct transfer_request *ask)
 {
 	struct buf why = BUF_INIT(FILE_WORDS_MAX);
 	struct file_path p;
@@ -206,17 +207,19 @@ int viewer_page(struct transfer_io *io, const struct transfer_ask *ask)
 	int r;
 
 	if (!str_starts(ask->path, STR("/")))
-		return send_error(
+		return viewer_page_send_error(
 			io, 400, "Error: Path must be absolute", ask->path, NULL);
 	r = file_path_make(&p, STR("/"), ask->path, &why);
 	buf_free(&why);
 	if (r || stat(p.abs, &st) < 0)
-		return send_error(io, 404, "Error: File not found", ask->path, NULL);
+		return viewer_page_send_error(
+			io, 404, "Error: File not found", ask->path, NULL);
 	if (S_ISDIR(st.st_mode))
-		return send_error(io, 400, "Error: Path is a directory", ask->path, NULL);
-	if (!is_supported(file_path_ext(&p)))
-		return send_error(io, 500, "Error viewing file", ask->path,
+		return viewer_page_send_error(
+			io, 400, "Error: Path is a directory", ask->path, NULL);
+	if (!viewer_page_is_supported(file_path_ext(&p)))
+		return viewer_page_send_error(io, 500, "Error viewing file", ask->path,
 			"Unsupported file extension. Only .pdf, .png, .jpg, .jpeg and "
 			".gif are shown.");
-	return show(io, &p, ask->path);
+	return viewer_page_show(io, &p, ask->path);
 }

@@ -10,7 +10,7 @@
 void viewer_write_error(struct buf *out, const char *heading, struct str words);
 
 /* The work of a transfer: replies with the page of the file ask->path. */
-int viewer_page(struct transfer_io *io, const struct transfer_ask *ask);
+int viewer_page_work(struct transfer_io *io, const struct transfer_request *ask);
 
 /* Writes the Content-Security-Policy of these pages, which allows only what they need. */
 void viewer_write_policy(struct buf *out);

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "limits.h"
+#include "server/files/file_jobs.h"
 #include "server/files/watch_private.h"
-#include "server/files/works.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,24 +16,24 @@
 
 static const struct watch_ops deep = {
 	.event = watch_put_change,
-	.look = watch_look,
-	.there = watch_there,
-	.forget = watch_forget,
-	.hide = watch_hide,
+	.list = watch_scan_entry,
+	.check_name = watch_scan_check,
+	.drop_watch = watch_scan_forget,
+	.is_hidden = watch_scan_is_hidden,
 };
 static const struct watch_ops flat = {
 	.event = watch_put_change,
-	.there = watch_there,
-	.forget = watch_forget,
-	.hide = watch_hide,
+	.check_name = watch_scan_check,
+	.drop_watch = watch_scan_forget,
+	.is_hidden = watch_scan_is_hidden,
 };
 
-static struct watch *engine_new(void)
+static struct watch *watch_job_engine_new(void)
 {
 	return calloc(1, sizeof(struct watch));
 }
 
-static void engine_del(struct watcher *w)
+static void watch_job_del_engine(struct watcher *w)
 {
 	if (w->engine)
 		watch_free(w->engine);
@@ -43,26 +43,26 @@ static void engine_del(struct watcher *w)
 }
 
 /* Makes an engine and watches the top, which is open at fd. */
-static int engage(struct watcher *w, int fd)
+static int watch_job_start(struct watcher *w, int fd)
 {
-	w->engine = engine_new();
+	w->engine = watch_job_engine_new();
 	if (!w->engine)
 		return -ENOMEM;
-	w->deep = w->ask->tree && !w->only;
+	w->deep = w->ask->tree && !w->file_name;
 	watch_init(w->engine, w->deep ? &deep : &flat, w);
 	w->fd = fd_inotify();
-	return w->fd < 0 ? w->fd : watch_top(w, fd);
+	return w->fd < 0 ? w->fd : watch_scan_top(w, fd);
 }
 
 /* Watches the rest. After "ready" the client can list files without missing a change. */
-static int get_ready(struct watcher *w, int fd)
+static int watch_job_put_ready(struct watcher *w, int fd)
 {
 	struct jw jw;
-	int r = watch_below(w, fd);
+	int r = watch_scan_below(w, fd);
 
 	if (r)
 		return r;
-	watch_put(w, &jw, "ready");
+	watch_put_begin(w, &jw, "ready");
 	watch_put_path(&jw, "path", str_make(w->top.p, w->top.n - (w->top.n > 1)));
 	jw_key(&jw, "folders");
 	jw_uint(&jw, w->engine->tree.count);
@@ -72,11 +72,11 @@ static int get_ready(struct watcher *w, int fd)
 
 /* --- The end ---------------------------------------------------------------------- */
 
-static int say_end(struct watcher *w, const char *reason, const char *detail)
+static int watch_job_put_end(struct watcher *w, const char *reason, const char *detail)
 {
 	struct jw jw;
 
-	watch_put(w, &jw, "end");
+	watch_put_begin(w, &jw, "end");
 	jw_key(&jw, "reason");
 	jw_cstr(&jw, reason);
 	jw_key(&jw, "detail");
@@ -86,28 +86,28 @@ static int say_end(struct watcher *w, const char *reason, const char *detail)
 }
 
 /* The missed changes are unknown: the watch begins again, and the client lists again. */
-static int start_over(struct watcher *w)
+static int watch_job_restart(struct watcher *w)
 {
 	struct jw jw;
 	int fd = watch_open_top(w);
 	int r = fd < 0 ? fd : 0;
 
-	watch_put(w, &jw, "overflow");
+	watch_put_begin(w, &jw, "overflow");
 	jw_key(&jw, "detail");
 	jw_cstr(&jw, "Changes were missed. List everything after the next \"ready\".");
 	watch_put_end(w, &jw);
-	engine_del(w);
+	watch_job_del_engine(w);
 	if (!r)
-		r = engage(w, fd);
+		r = watch_job_start(w, fd);
 	if (!r)
-		r = get_ready(w, fd);
+		r = watch_job_put_ready(w, fd);
 	fd_close(&fd);
 	return r;
 }
 
 /* --- The loop --------------------------------------------------------------------- */
 
-int watch_take(struct watcher *w)
+int watch_read_events(struct watcher *w)
 {
 	static _Alignas(8) char room[WATCH_READ];
 	ssize_t n = read(w->fd, room, sizeof(room));
@@ -120,15 +120,15 @@ int watch_take(struct watcher *w)
 }
 
 /* Waits for events. 0: there is work; 1: the watch is to end; or an error. */
-static int await(struct watcher *w, bool *readable)
+static int watch_job_poll(struct watcher *w, bool *readable)
 {
 	struct pollfd fds[] = {
-		{.fd = w->fd, .events = watch_wants(w->engine) ? POLLIN : 0},
+		{.fd = w->fd, .events = watch_has_space(w->engine) ? POLLIN : 0},
 		/* no bytes come, only the end */
 		{.fd = w->io->in, .events = POLLIN},
 		{.fd = w->io->out},
 	};
-	uint64_t now = clock_ms(), due = watch_due(w->engine);
+	uint64_t now = clock_ms(), due = watch_get_deadline(w->engine);
 	int ms;
 
 	due = due < w->beat ? due : w->beat;
@@ -139,52 +139,53 @@ static int await(struct watcher *w, bool *readable)
 	return fds[1].revents || fds[2].revents;
 }
 
-static int turn(struct watcher *w)
+static int watch_job_step(struct watcher *w)
 {
 	bool readable = false;
-	int r = await(w, &readable);
+	int r = watch_job_poll(w, &readable);
 
 	if (r > 0) {
-		r = say_end(w, "stopping", "The server stops.");
+		r = watch_job_put_end(w, "stopping", "The server stops.");
 		return r ? r : -ECANCELED;
 	}
 	if (readable)
-		r = watch_take(w);
+		r = watch_read_events(w);
 	if (r >= 0)
 		r = watch_run(w->engine, clock_ms());
 	if (r == WATCH_GAP)
-		r = start_over(w);
+		r = watch_job_restart(w);
 	return r ? r : watch_flush(w);
 }
 
-static int live(struct watcher *w)
+static int watch_job_run_loop(struct watcher *w)
 {
 	int r;
 
-	while ((r = turn(w)) == 0)
+	while ((r = watch_job_step(w)) == 0)
 		;
 	switch (r) {
 	case -ECANCELED:
 		return 0;
 	case WATCH_REMOVED:
-		return say_end(w, "removed", "The folder was removed.");
+		return watch_job_put_end(w, "removed", "The folder was removed.");
 	case WATCH_MOVED:
-		return say_end(w, "moved", "The folder was renamed.");
+		return watch_job_put_end(w, "moved", "The folder was renamed.");
 	case ERR_CLOSED:
-		return say_end(w, "moved", "The path leads elsewhere now.");
+		return watch_job_put_end(w, "moved", "The path leads elsewhere now.");
 	case WATCH_UNMOUNTED:
-		return say_end(w, "unmounted", "Its file system was unmounted.");
+		return watch_job_put_end(
+			w, "unmounted", "Its file system was unmounted.");
 	case -EPIPE:
 		return r;
 	default:
-		return say_end(w, "failed", watch_words(r));
+		return watch_job_put_end(w, "failed", watch_get_error(r));
 	}
 }
 
 /* --- The beginning ---------------------------------------------------------------- */
 
 /* Opens the folder at p, or the folder of the file at p, whose name goes to base. */
-static int open_top(struct watcher *w, const struct file_path *p, char *base)
+static int watch_job_open_top(struct watcher *w, const struct file_path *p, char *base)
 {
 	char cwd[FILE_PATH_MAX];
 	struct stat st;
@@ -202,7 +203,7 @@ static int open_top(struct watcher *w, const struct file_path *p, char *base)
 		r = file_path_open_dir(p, &dir, base);
 		if (r)
 			return r;
-		w->only = base;
+		w->file_name = base;
 		fd = fd_openat(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 		fd_close(&dir);
 	}
@@ -222,41 +223,43 @@ static int open_top(struct watcher *w, const struct file_path *p, char *base)
 	return w->top.err;
 }
 
-static int fail(struct watcher *w, int err)
+static int watch_job_fail(struct watcher *w, int err)
 {
 	if (err == -ENOSPC || err == -EMFILE || err == -ENOMEM)
-		return transfer_fail(w->io, 503, str_c(watch_words(err)));
+		return transfer_fail(w->io, 503, str_c(watch_get_error(err)));
 	if (err == -ENOSYS || err == -EPERM)
-		return transfer_fail(w->io, 501, str_c(watch_words(err)));
-	return work_fail(w->io, err, w->ask->path);
+		return transfer_fail(w->io, 501, str_c(watch_get_error(err)));
+	return file_jobs_fail(w->io, err, w->ask->path);
 }
 
-static int stream(struct watcher *w, int fd)
+static int watch_job_stream(struct watcher *w, int fd)
 {
 	struct transfer_head head = {
 		.status = 200,
 		.length = REQUEST_LENGTH_UNKNOWN,
 		.type = REQUEST_EVENTS,
 	};
-	int r = engage(w, fd);
+	int r = watch_job_start(w, fd);
 
 	if (r) {
 		fd_close(&fd);
-		return fail(w, r);
+		return watch_job_fail(w, r);
 	}
-	transfer_field(&head, "cache-control", STR("no-cache"));
+	transfer_add_field(&head, "cache-control", STR("no-cache"));
 	/* Makes proxies pass the reply on without buffering. */
-	transfer_field(&head, "x-accel-buffering", STR("no"));
+	transfer_add_field(&head, "x-accel-buffering", STR("no"));
 	r = transfer_begin(w->io, &head);
 	if (!r)
-		r = get_ready(w, fd);
+		r = watch_job_put_ready(w, fd);
 	fd_close(&fd);
 	if (!r)
 		r = watch_flush(w);
-	return r == -EPIPE ? r : r ? say_end(w, "failed", watch_words(r)) : live(w);
+	return r == -EPIPE ? r
+		: r        ? watch_job_put_end(w, "failed", watch_get_error(r))
+			   : watch_job_run_loop(w);
 }
 
-static int compile(struct watcher *w)
+static int watch_job_compile_glob(struct watcher *w)
 {
 	const char *why = "out of memory";
 	char words[128];
@@ -273,7 +276,7 @@ static int compile(struct watcher *w)
 	return r ? r : 1;
 }
 
-int watch_work(struct transfer_io *io, const struct transfer_ask *ask)
+int watch_work(struct transfer_io *io, const struct transfer_request *ask)
 {
 	struct watcher w = {.io = io, .ask = ask, .fd = -1};
 	char base[FILE_PATH_MAX];
@@ -285,14 +288,14 @@ int watch_work(struct transfer_io *io, const struct transfer_ask *ask)
 	buf_init(&w.path, WATCH_PATH_MAX);
 	buf_init(&w.rules_of, WATCH_PATH_MAX);
 	ignore_init(&w.rules);
-	if (!work_path(io, ask->path, &p, &r))
+	if (!file_jobs_check_path(io, ask->path, &p, &r))
 		return r;
-	r = compile(&w);
+	r = watch_job_compile_glob(&w);
 	if (r == 0) {
-		fd = open_top(&w, &p, base);
-		r = fd < 0 ? fail(&w, fd) : stream(&w, fd);
+		fd = watch_job_open_top(&w, &p, base);
+		r = fd < 0 ? watch_job_fail(&w, fd) : watch_job_stream(&w, fd);
 	}
-	engine_del(&w);
+	watch_job_del_engine(&w);
 	ignore_free(&w.rules);
 	glob_free(&w.exclude);
 	buf_free(&w.top);

@@ -5,6 +5,6 @@
 #include "server/files/transfer_io.h"
 
 /* The work of an endless transfer. It ends when its input ends. */
-int watch_work(struct transfer_io *io, const struct transfer_ask *ask);
+int watch_work(struct transfer_io *io, const struct transfer_request *ask);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
 
-static bool is_folder(int fd, const struct watch_folder *f)
+static bool watch_scan_is_folder(int fd, const struct watch_folder *f)
 {
 	struct stat st;
 
@@ -27,7 +27,7 @@ int watch_open_top(struct watcher *w)
 
 	if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR)
 		return fd;
-	if (fd >= 0 && (!top || is_folder(fd, top)))
+	if (fd >= 0 && (!top || watch_scan_is_folder(fd, top)))
 		return fd;
 	fd_close(&fd);
 	return ERR_CLOSED;
@@ -37,7 +37,7 @@ int watch_open_top(struct watcher *w)
  * Opens the folder at its recorded path. -ESTALE: another folder is there, because a
  * rename has not been read yet.
  */
-static int open_folder(struct watcher *w, const struct watch_folder *f)
+static int watch_scan_open_folder(struct watcher *w, const struct watch_folder *f)
 {
 	int top = watch_open_top(w);
 	int fd;
@@ -45,16 +45,16 @@ static int open_folder(struct watcher *w, const struct watch_folder *f)
 	if (top < 0 || !f->parent)
 		return top;
 	buf_reset(&w->path);
-	watch_tree_path(f, &w->path);
+	watch_tree_put_path(f, &w->path);
 	fd = buf_cstr(&w->path) ? root_open(top, w->path.p, NULL) : w->path.err;
 	fd_close(&top);
-	if (fd < 0 || is_folder(fd, f))
+	if (fd < 0 || watch_scan_is_folder(fd, f))
 		return fd;
 	fd_close(&fd);
 	return -ESTALE;
 }
 
-static bool is_gone(int err)
+static bool watch_scan_is_missing(int err)
 {
 	return err == -ENOENT || err == -ENOTDIR || err == -ELOOP || err == -ESTALE;
 }
@@ -62,15 +62,15 @@ static bool is_gone(int err)
 /*
  * Whether wd is the watch of another path: a folder that is mounted twice has one watch.
  */
-static bool is_elsewhere(
+static bool watch_scan_is_duplicate(
 	struct watcher *w, int wd, const struct watch_folder *parent, const char *name)
 {
-	const struct watch_folder *f = watch_tree_wd(&w->engine->tree, wd);
+	const struct watch_folder *f = watch_tree_find_wd(&w->engine->tree, wd);
 	int fd;
 
 	if (!f || (f->parent == parent && strcmp(f->name, name) == 0))
 		return false;
-	fd = open_folder(w, f);
+	fd = watch_scan_open_folder(w, f);
 	if (fd < 0)
 		return false;
 	fd_close(&fd);
@@ -78,18 +78,18 @@ static bool is_elsewhere(
 }
 
 /* Reads all events up to now. */
-static int drain(struct watcher *w)
+static int watch_scan_drain_events(struct watcher *w)
 {
 	int r;
 
-	while ((r = watch_take(w)) > 0)
+	while ((r = watch_read_events(w)) > 0)
 		;
 	return r == ERR_LIMIT ? WATCH_GAP : r;
 }
 
-/* Watches the folder at fd. Results as watch_found, WATCH_GAP, or -errno. */
-static int add(struct watcher *w, int fd, struct watch_folder *parent, const char *name,
-	struct watch_folder **out)
+/* Watches the folder at fd. Results as watch_add_folder, WATCH_GAP, or -errno. */
+static int watch_scan_add_folder(struct watcher *w, int fd, struct watch_folder *parent,
+	const char *name, struct watch_folder **out)
 {
 	struct watch_folder *f = NULL;
 	struct stat st;
@@ -105,14 +105,14 @@ static int add(struct watcher *w, int fd, struct watch_folder *parent, const cha
 		w->fd, ".", watch_mask | (parent ? IN_MASK_ADD : watch_top_mask));
 	if (wd < 0)
 		return -errno;
-	if (is_elsewhere(w, wd, parent, name))
+	if (watch_scan_is_duplicate(w, wd, parent, name))
 		return ERR_DUPLICATE;
-	r = parent ? drain(w) : 0;
-	if (!r && parent && !watch_settled(w->engine, parent, name))
+	r = parent ? watch_scan_drain_events(w) : 0;
+	if (!r && parent && !watch_is_settled(w->engine, parent, name))
 		r = WATCH_ABSENT;
 	if (!r)
-		r = watch_found(w->engine, parent, name, wd, &f);
-	if (r && !watch_tree_wd(&w->engine->tree, wd))
+		r = watch_add_folder(w->engine, parent, name, wd, &f);
+	if (r && !watch_tree_find_wd(&w->engine->tree, wd))
 		inotify_rm_watch(w->fd, wd);
 	if (r)
 		return r;
@@ -124,35 +124,36 @@ static int add(struct watcher *w, int fd, struct watch_folder *parent, const cha
 }
 
 /* The path of name in f. */
-static struct str path_in(
+static struct str watch_scan_make_path(
 	struct watcher *w, const struct watch_folder *f, const char *name)
 {
 	buf_reset(&w->path);
-	watch_tree_path(f, &w->path);
+	watch_tree_put_path(f, &w->path);
 	if (w->path.n)
 		buf_putc(&w->path, '/');
 	buf_puts(&w->path, name);
 	return buf_view(&w->path);
 }
 
-static int tell_found(
+static int watch_scan_report(
 	struct watcher *w, const struct watch_folder *f, const char *name, bool dir)
 {
-	return w->quiet ? watch_flush_much(w) : watch_tell(w->engine, f, name, dir);
+	return w->quiet ? watch_flush_large(w)
+			: watch_report_entry(w->engine, f, name, dir);
 }
 
 /*
  * Watches the folder at fd, which may be an error. A folder that cannot be watched is
  * reported, and the result is 0. -ENOMEM is returned.
  */
-static int enter(struct watcher *w, int fd, struct watch_folder *parent, const char *name,
-	struct watch_folder **out)
+static int watch_scan_enter_folder(struct watcher *w, int fd, struct watch_folder *parent,
+	const char *name, struct watch_folder **out)
 {
-	int r = fd < 0 ? fd : add(w, fd, parent, name, out);
+	int r = fd < 0 ? fd : watch_scan_add_folder(w, fd, parent, name, out);
 
 	if (r >= 0 || r == -ENOMEM)
-		return r == WATCH_ABSENT ? watch_lost(w->engine, parent, name) : r;
-	watch_put_unwatched(w, path_in(w, parent, name), r);
+		return r == WATCH_ABSENT ? watch_add_lost(w->engine, parent, name) : r;
+	watch_put_unwatched(w, watch_scan_make_path(w, parent, name), r);
 	return 0;
 }
 
@@ -160,29 +161,31 @@ static int enter(struct watcher *w, int fd, struct watch_folder *parent, const c
  * Handles a name that was listed in f. A folder is watched before it is listed, so that
  * no change is missed: *child is the folder, or NULL if it is not entered.
  */
-static int found(struct watcher *w, struct watch_folder *f, const struct walk_entry *e,
-	struct watch_folder **child)
+static int watch_scan_handle_entry(struct watcher *w, struct watch_folder *f,
+	const struct walk_entry *e, struct watch_folder **child)
 {
 	int fd, r;
 
 	*child = NULL;
-	if (w->excludes && watch_hide(w, path_in(w, f, e->name), e->type == DT_DIR))
+	if (w->excludes &&
+		watch_scan_is_hidden(
+			w, watch_scan_make_path(w, f, e->name), e->type == DT_DIR))
 		return 0;
 	if (e->type != DT_DIR || !w->deep)
-		return tell_found(w, f, e->name, e->type == DT_DIR);
+		return watch_scan_report(w, f, e->name, e->type == DT_DIR);
 	fd = fd_openat(e->dir, e->name, OPEN_FOLDER, 0);
 	/* The watch of the parent folder reports the removal. */
-	if (is_gone(fd))
+	if (watch_scan_is_missing(fd))
 		return 0;
-	r = tell_found(w, f, e->name, true);
+	r = watch_scan_report(w, f, e->name, true);
 	if (!r)
-		r = enter(w, fd, f, e->name, child);
+		r = watch_scan_enter_folder(w, fd, f, e->name, child);
 	fd_close(&fd);
 	return r;
 }
 
 /* Reports and watches everything in f, which is open at fd. */
-static int list(struct watcher *w, int fd, struct watch_folder *f)
+static int watch_scan_list_folder(struct watcher *w, int fd, struct watch_folder *f)
 {
 	const struct walk_conf conf = {
 		.order = WALK_FOUND, .hidden = true, .ignore = w->ask->ignore};
@@ -194,7 +197,7 @@ static int list(struct watcher *w, int fd, struct watch_folder *f)
 	int r;
 
 	buf_str(&top, buf_view(&w->top));
-	watch_tree_path(f, &top);
+	watch_tree_put_path(f, &top);
 	r = buf_cstr(&top) ? 0 : top.err;
 	if (!r)
 		r = walk_open_fd(&walk, fd_dup(fd, 0), top.p, &conf);
@@ -208,7 +211,7 @@ static int list(struct watcher *w, int fd, struct watch_folder *f)
 		if (r)
 			break;
 		level = str_count(e.path, '/');
-		r = found(w, levels[level], &e, &levels[level + 1]);
+		r = watch_scan_handle_entry(w, levels[level], &e, &levels[level + 1]);
 		if (e.type == DT_DIR && !levels[level + 1])
 			walk_skip(&walk);
 	}
@@ -217,55 +220,55 @@ static int list(struct watcher *w, int fd, struct watch_folder *f)
 	return ended ? 0 : r;
 }
 
-int watch_top(struct watcher *w, int fd)
+int watch_scan_top(struct watcher *w, int fd)
 {
 	struct watch_folder *f;
 
-	return add(w, fd, NULL, "", &f);
+	return watch_scan_add_folder(w, fd, NULL, "", &f);
 }
 
-int watch_below(struct watcher *w, int fd)
+int watch_scan_below(struct watcher *w, int fd)
 {
 	int r;
 
 	w->quiet = !w->ask->existing;
-	r = w->deep || !w->quiet ? list(w, fd, w->engine->tree.top) : 0;
+	r = w->deep || !w->quiet ? watch_scan_list_folder(w, fd, w->engine->tree.top) : 0;
 	w->quiet = false;
 	return r;
 }
 
 /* Releases the folder of the last watch, which is the working directory. */
-static void leave(void)
+static void watch_scan_leave_folder(void)
 {
 	if (chdir("/") < 0)
 		return;
 }
 
-int watch_look(void *arg, struct watch_folder *parent, const char *name)
+int watch_scan_entry(void *arg, struct watch_folder *parent, const char *name)
 {
 	struct watcher *w = arg;
 	struct watch_folder *f = NULL;
-	int dir = open_folder(w, parent);
+	int dir = watch_scan_open_folder(w, parent);
 	int fd = dir < 0 ? dir : fd_openat(dir, name, OPEN_FOLDER, 0);
 	int r;
 
 	fd_close(&dir);
-	if (is_gone(fd))
+	if (watch_scan_is_missing(fd))
 		return WATCH_ABSENT;
 	if (fd == ERR_CLOSED)
 		return fd;
-	r = enter(w, fd, parent, name, &f);
+	r = watch_scan_enter_folder(w, fd, parent, name, &f);
 	if (!r && f)
-		r = list(w, fd, f);
+		r = watch_scan_list_folder(w, fd, f);
 	fd_close(&fd);
-	leave();
+	watch_scan_leave_folder();
 	return r;
 }
 
-int watch_there(void *arg, struct watch_folder *f, const char *name, bool *dir)
+int watch_scan_check(void *arg, struct watch_folder *f, const char *name, bool *dir)
 {
 	struct watcher *w = arg;
-	int at = open_folder(w, f);
+	int at = watch_scan_open_folder(w, f);
 	int found = -ESTALE;
 	struct stat st;
 	int r;
@@ -276,11 +279,11 @@ int watch_there(void *arg, struct watch_folder *f, const char *name, bool *dir)
 	fd_close(&at);
 	if (!found)
 		*dir = S_ISDIR(st.st_mode);
-	r = drain(w);
+	r = watch_scan_drain_events(w);
 	return r ? r : found;
 }
 
-void watch_forget(void *arg, int wd)
+void watch_scan_forget(void *arg, int wd)
 {
 	struct watcher *w = arg;
 
@@ -290,7 +293,7 @@ void watch_forget(void *arg, int wd)
 /* --- Hidden changes --------------------------------------------------------------- */
 
 /* Loads the ignore rules for the folder with that path, which ends with a slash. */
-static void load_rules(struct watcher *w, struct str folder)
+static void watch_scan_load_rules(struct watcher *w, struct str folder)
 {
 	struct buf path = BUF_INIT(WATCH_PATH_MAX);
 
@@ -304,45 +307,45 @@ static void load_rules(struct watcher *w, struct str folder)
 	w->rules_out = false;
 	/* Without memory no rules apply. */
 	if (buf_cstr(&path) &&
-		walk_rules(&w->rules, path.p, w->top.n, path.n, &w->rules_out) == 0) {
+		walk_add_rules(&w->rules, path.p, w->top.n, path.n, &w->rules_out) == 0) {
 		buf_putc(&w->rules_of, '/');
 		buf_str(&w->rules_of, folder);
 	}
 	buf_free(&path);
 }
 
-static bool is_ignored(struct watcher *w, struct str path, bool dir)
+static bool watch_scan_is_ignored(struct watcher *w, struct str path, bool dir)
 {
 	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
 	struct str folder = {path.p, slash ? (size_t)(slash - path.p) + 1 : 0};
 	struct str base = str_skip(path, folder.n);
-	enum ignore_verdict verdict = IGNORE_NOTHING_SAID;
+	enum ignore_verdict verdict = IGNORE_NO_RULE;
 	struct buf whole = BUF_INIT(2 * WATCH_PATH_MAX);
 	int r;
 
 	if (str_eq(base, STR(".git")))
 		return true;
-	load_rules(w, folder);
+	watch_scan_load_rules(w, folder);
 	buf_str(&whole, buf_view(&w->top));
 	buf_str(&whole, path);
 	r = whole.err ? whole.err
-		      : ignore_ask(&w->rules, buf_view(&whole), dir, &verdict);
+		      : ignore_check(&w->rules, buf_view(&whole), dir, &verdict);
 	buf_free(&whole);
 	/* The file or its content has changed: the rules are read again. */
 	if (str_eq(base, STR(".gitignore")))
 		buf_reset(&w->rules_of);
-	return w->rules_out || (!r && verdict == IGNORE_LEAVE_OUT);
+	return w->rules_out || (!r && verdict == IGNORE_EXCLUDE);
 }
 
-bool watch_hide(void *arg, struct str path, bool dir)
+bool watch_scan_is_hidden(void *arg, struct str path, bool dir)
 {
 	struct watcher *w = arg;
 
-	if (w->only)
-		return !str_eq(path, str_c(w->only));
+	if (w->file_name)
+		return !str_eq(path, str_c(w->file_name));
 	if (str_eq(path, STR(".")))
 		return false;
 	if (w->excludes && glob_match(&w->exclude, path) == 0)
 		return true;
-	return w->ask->ignore && is_ignored(w, path, dir);
+	return w->ask->ignore && watch_scan_is_ignored(w, path, dir);
 }

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void watch_put(struct watcher *w, struct jw *jw, const char *name)
+void watch_put_begin(struct watcher *w, struct jw *jw, const char *name)
 {
 	buf_fmt(&w->io->buf, "id: %" PRIu64 "\nevent: %s\ndata: ", ++w->id, name);
 	jw_init(jw, &w->io->buf);
@@ -29,7 +29,7 @@ void watch_put_path(struct jw *jw, const char *key, struct str path)
 
 	jw_key(jw, key);
 	jw_str(jw, path);
-	if (utf8_valid(path))
+	if (utf8_is_valid(path))
 		return;
 	b64_encode(&coded, path);
 	snprintf(other, sizeof(other), "%s_base64", key);
@@ -52,17 +52,17 @@ int watch_put_change(void *arg, const struct watch_event *e)
 	struct watcher *w = arg;
 	struct jw jw;
 
-	watch_put(w, &jw, names[e->kind]);
+	watch_put_begin(w, &jw, names[e->kind]);
 	watch_put_path(&jw, "path", e->path);
 	if (e->kind == WATCH_RENAME)
 		watch_put_path(&jw, "from", e->from);
 	jw_key(&jw, "dir");
 	jw_bool(&jw, e->dir);
 	watch_put_end(w, &jw);
-	return watch_flush_much(w);
+	return watch_flush_large(w);
 }
 
-const char *watch_words(int err)
+const char *watch_get_error(int err)
 {
 	switch (err) {
 	case -ENOSPC:
@@ -97,12 +97,12 @@ void watch_put_unwatched(struct watcher *w, struct str path, int err)
 			return;
 		w->full = true;
 	}
-	watch_put(w, &jw, "unwatched");
+	watch_put_begin(w, &jw, "unwatched");
 	watch_put_path(&jw, "path", path);
 	jw_key(&jw, "dir");
 	jw_bool(&jw, true);
 	jw_key(&jw, "detail");
-	jw_cstr(&jw, watch_words(err));
+	jw_cstr(&jw, watch_get_error(err));
 	watch_put_end(w, &jw);
 }
 
@@ -119,7 +119,7 @@ int watch_flush(struct watcher *w)
 	return transfer_flush(w->io);
 }
 
-int watch_flush_much(struct watcher *w)
+int watch_flush_large(struct watcher *w)
 {
 	return w->io->buf.n < WATCH_READ && clock_ms() < w->beat ? 0 : watch_flush(w);
 }

@@ -30,7 +30,7 @@ static void attach_claim_stdin(struct attachment *a)
 	}
 	a->sends_stdin = !a->is_muted;
 	if (a->is_muted)
-		attach_complain(a, "stdin belongs to a newer attachment.");
+		attach_send_error(a, "stdin belongs to a newer attachment.");
 }
 
 /* Returns how many bytes were handled. Bytes without a reader are discarded and count. */
@@ -47,25 +47,25 @@ static size_t attach_write_stdin(struct attachment *a, struct str bytes)
 }
 
 /* stdin takes bytes again. */
-static void attach_unstick(struct attachment *a)
+static void attach_clear_stuck(struct attachment *a)
 {
 	a->is_stuck = false;
 	timer_cancel(a->all->api->box->loop, &a->stuck);
 }
 
-static size_t attach_input_left(const struct attachment *a)
+static size_t attach_count_input(const struct attachment *a)
 {
 	return a->input.n - a->input_at;
 }
 
-static void attach_say_credit(struct attachment *a)
+static void attach_send_credit(struct attachment *a)
 {
 	struct jw w;
 	size_t at;
 
-	if (a->state != ATTACH_OPEN || a->credit - a->credit_told < ATTACH_WINDOW / 4)
+	if (a->state != ATTACH_OPEN || a->credit - a->credit_sent < ATTACH_WINDOW / 4)
 		return;
-	a->credit_told = a->credit;
+	a->credit_sent = a->credit;
 	at = attach_control_begin(a, &w, "credit");
 	jw_key(&w, "bytes");
 	jw_uint(&w, a->credit);
@@ -74,10 +74,10 @@ static void attach_say_credit(struct attachment *a)
 
 void attach_pass_stdin(struct attachment *a)
 {
-	if (attach_input_left(a))
+	if (attach_count_input(a))
 		a->input_at +=
 			attach_write_stdin(a, str_skip(buf_view(&a->input), a->input_at));
-	if (!attach_input_left(a)) {
+	if (!attach_count_input(a)) {
 		buf_free(&a->input);
 		a->input_at = 0;
 		a->is_stuck = false;
@@ -85,15 +85,15 @@ void attach_pass_stdin(struct attachment *a)
 			process_stdin_end(a->follower.process);
 		a->input_ends = false;
 	}
-	attach_say_credit(a);
+	attach_send_credit(a);
 }
 
-static void attach_take_stdin(struct attachment *a, struct str bytes)
+static void attach_queue_stdin(struct attachment *a, struct str bytes)
 {
 	attach_claim_stdin(a);
-	if (!attach_input_left(a))
+	if (!attach_count_input(a))
 		bytes = str_skip(bytes, attach_write_stdin(a, bytes));
-	if (attach_input_left(a) + bytes.n > ATTACH_WINDOW) {
+	if (attach_count_input(a) + bytes.n > ATTACH_WINDOW) {
 		attach_fail(a, "There is more stdin than the window has.");
 		return;
 	}
@@ -123,18 +123,18 @@ static void attach_signal(struct attachment *a, struct params *p)
 	static const struct param to = {"to", PARAM_CHOICE, .words = process_targets};
 	unsigned target = PROCESS_TREE;
 	int signo = process_signal_read(json_get(p->body, "signal"));
-	int r = params_take(p, &to, 1, &target);
+	int r = params_read(p, &to, 1, &target);
 
 	if (r)
-		attach_complain(a, p->wrong);
+		attach_send_error(a, p->error);
 	else if (!signo)
-		attach_complain(a, "signal: it must be the name or number of a signal");
+		attach_send_error(a, "signal: it must be the name or number of a signal");
 	else
 		r = process_signal(
 			a->follower.process, signo, (enum process_target)target);
 	/* The process may have ended meanwhile: this is no error of the peer. */
 	if (r < 0 && r != -ESRCH)
-		attach_complain(a, "The process cannot be sent the signal.");
+		attach_send_error(a, "The process cannot be sent the signal.");
 }
 
 static void attach_resize(struct attachment *a, struct params *p)
@@ -143,12 +143,12 @@ static void attach_resize(struct attachment *a, struct params *p)
 	int r = process_size_read(p, &rows, &columns);
 
 	if (r)
-		attach_complain(a, p->wrong);
+		attach_send_error(a, p->error);
 	else if (process_resize(a->follower.process, rows, columns) == -ENOTTY)
-		attach_complain(a, "The process has no pty.");
+		attach_send_error(a, "The process has no pty.");
 }
 
-static void attach_handle(struct attachment *a, unsigned type, struct params *p)
+static void attach_handle_control(struct attachment *a, unsigned type, struct params *p)
 {
 	switch (type) {
 	case CONTROL_END:
@@ -166,7 +166,7 @@ static void attach_handle(struct attachment *a, unsigned type, struct params *p)
 	}
 }
 
-static void attach_take_control(struct attachment *a, struct str text)
+static void attach_parse_control(struct attachment *a, struct str text)
 {
 	static const struct param param = {
 		"type", PARAM_CHOICE, true, .words = attach_types};
@@ -176,19 +176,19 @@ static void attach_take_control(struct attachment *a, struct str text)
 	int r;
 
 	arena_init(&arena, CONTROL_MEMORY);
-	r = params_body(&p, text);
+	r = params_parse_body(&p, text);
 	if (!r)
-		r = params_take(&p, &param, 1, &type);
+		r = params_read(&p, &param, 1, &type);
 	if (r)
-		attach_fail(a, p.wrong[0] ? p.wrong : "The sandbox is out of memory.");
+		attach_fail(a, p.error[0] ? p.error : "The sandbox is out of memory.");
 	else
-		attach_handle(a, type, &p);
+		attach_handle_control(a, type, &p);
 	arena_reset(&arena);
 }
 
 /* --- Frames ------------------------------------------------------------------------ */
 
-static void attach_take(struct attachment *a, struct str bytes)
+static void attach_parse_frames(struct attachment *a, struct str bytes)
 {
 	struct process_frame f;
 	int r = 0;
@@ -196,9 +196,9 @@ static void attach_take(struct attachment *a, struct str bytes)
 	while (a->state == ATTACH_OPEN && r == 0) {
 		r = process_frames_next(&a->frames, &bytes, &f);
 		if (r == 0 && f.type == PROCESS_FRAME_STDIN)
-			attach_take_stdin(a, f.bytes);
+			attach_queue_stdin(a, f.bytes);
 		else if (r == 0)
-			attach_take_control(a, f.bytes);
+			attach_parse_control(a, f.bytes);
 		else if (r < 0)
 			attach_fail(a,
 				r == ERR_LIMIT         ? "The frame is too long."
@@ -213,7 +213,7 @@ static void attach_on_stuck(struct timer *t)
 
 	a->is_stuck = true;
 	a->waits_for_stdin = false;
-	attach_go_on(a, true);
+	attach_run(a, true);
 }
 
 /*
@@ -235,7 +235,7 @@ static int attach_wait_for_stdin(struct attachment *a)
 	return -EAGAIN;
 }
 
-bool attach_retry_stdin(struct attachment *a)
+bool attach_end_stdin_wait(struct attachment *a)
 {
 	bool waited = a->waits_for_stdin;
 
@@ -244,26 +244,26 @@ bool attach_retry_stdin(struct attachment *a)
 }
 
 /* Splices stdin to the process. 1: not possible now; else as attach_receive. */
-static int attach_move(struct attachment *a, size_t *budget)
+static int attach_splice_stdin(struct attachment *a, size_t *budget)
 {
-	size_t n = process_frames_ahead(&a->frames);
+	size_t n = process_frames_count_data(&a->frames);
 	ssize_t got;
 
 	if (a->state != ATTACH_OPEN || n < ATTACH_COPY || a->cannot_move || a->is_muted ||
-		transport_bare(&a->transport) < 0)
+		transport_get_plain_fd(&a->transport) < 0)
 		return 1;
-	if (attach_input_left(a))
+	if (attach_count_input(a))
 		return attach_wait_for_stdin(a);
 	attach_claim_stdin(a);
 	if (a->is_muted)
 		return 1;
-	got = process_stdin_move(
+	got = process_stdin_splice(
 		a->follower.process, a->transport.fd, n < *budget ? n : *budget);
 	if (got > 0) {
 		process_frames_skip(&a->frames, (size_t)got);
 		a->credit += (uint64_t)got;
 		*budget -= (size_t)got;
-		attach_unstick(a);
+		attach_clear_stuck(a);
 		a->has_moved = true;
 		return 0;
 	}
@@ -284,28 +284,28 @@ static int attach_read(struct attachment *a, size_t *budget)
 	ssize_t got;
 
 	/* Reads the next head alone: if its frame is long, the bytes can be spliced. */
-	if (a->has_moved && !process_frames_ahead(&a->frames))
+	if (a->has_moved && !process_frames_count_data(&a->frames))
 		n = PROCESS_FRAME_HEAD;
 	a->has_moved = false;
 	got = transport_recv(&a->transport, piece, n);
 	if (got <= 0)
 		return got ? (int)got : ERR_CLOSED;
 	*budget -= (size_t)got;
-	attach_take(a, str_make(piece, (size_t)got));
+	attach_parse_frames(a, str_make(piece, (size_t)got));
 	return 0;
 }
 
 int attach_receive(struct attachment *a)
 {
-	size_t budget = attach_turn(a);
+	size_t budget = attach_get_quota(a);
 	int r = 0;
 
 	if (a->early.n) {
-		attach_take(a, buf_view(&a->early));
+		attach_parse_frames(a, buf_view(&a->early));
 		buf_free(&a->early);
 	}
 	while (r == 0 && budget) {
-		r = attach_move(a, &budget);
+		r = attach_splice_stdin(a, &budget);
 		if (r == 1)
 			r = attach_read(a, &budget);
 	}

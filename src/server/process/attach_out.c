@@ -29,12 +29,12 @@ void attach_control_end(struct attachment *a, struct jw *w, size_t at)
 	process_frame_end(&a->text, at);
 }
 
-void attach_add_empty(struct attachment *a)
+void attach_put_empty(struct attachment *a)
 {
 	process_frame_end(&a->text, process_frame_begin(&a->text, PROCESS_FRAME_STDOUT));
 }
 
-void attach_complain(struct attachment *a, const char *detail)
+void attach_send_error(struct attachment *a, const char *detail)
 {
 	struct jw w;
 	size_t at = attach_control_begin(a, &w, "error");
@@ -44,7 +44,7 @@ void attach_complain(struct attachment *a, const char *detail)
 	attach_control_end(a, &w, at);
 }
 
-static void attach_say_gap(struct attachment *a, unsigned no, uint64_t to)
+static void attach_send_gap(struct attachment *a, unsigned no, uint64_t to)
 {
 	struct process_info info;
 	struct jw w;
@@ -61,7 +61,7 @@ static void attach_say_gap(struct attachment *a, unsigned no, uint64_t to)
 	a->sent[no] = to;
 }
 
-static void attach_say_exited(struct attachment *a)
+static void attach_send_exited(struct attachment *a)
 {
 	struct jw w;
 	size_t at = attach_control_begin(a, &w, "exited");
@@ -69,7 +69,7 @@ static void attach_say_exited(struct attachment *a)
 	process_write_exit(&w, a->follower.process);
 	process_set_seen(a->follower.process);
 	attach_control_end(a, &w, at);
-	attach_enter(a, ATTACH_ENDING);
+	attach_set_state(a, ATTACH_ENDING);
 }
 
 /* Sends some of the control frames; results as of attach_send. */
@@ -113,13 +113,13 @@ static int attach_copy_frame(struct attachment *a)
 static int attach_begin_frame(struct attachment *a, unsigned no, uint64_t n)
 {
 	struct attach_frame *f = &a->frame;
-	bool bare = !a->cannot_sendfile && transport_bare(&a->transport) >= 0;
+	bool bare = !a->cannot_sendfile && transport_get_plain_fd(&a->transport) >= 0;
 	size_t max = bare && a->releases ? ATTACH_SPOOLED : ATTACH_FRAME;
 
 	f->no = no;
 	f->left = n < max ? (size_t)n : max;
 	f->head_left = sizeof(f->head);
-	process_frame_head(f->head,
+	process_frame_write_head(f->head,
 		no == PROCESS_STDERR ? PROCESS_FRAME_STDERR : PROCESS_FRAME_STDOUT,
 		f->left);
 	if (f->left > ATTACH_COPY && bare)
@@ -127,7 +127,7 @@ static int attach_begin_frame(struct attachment *a, unsigned no, uint64_t n)
 	return attach_copy_frame(a);
 }
 
-static void attach_frame_sent(struct attachment *a, size_t n)
+static void attach_count_frame(struct attachment *a, size_t n)
 {
 	struct attach_frame *f = &a->frame;
 
@@ -155,7 +155,7 @@ static int attach_send_copied(struct attachment *a)
 		return 1;
 	}
 	f->head_left = 0;
-	attach_frame_sent(a, (size_t)n - head);
+	attach_count_frame(a, (size_t)n - head);
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static int attach_sendfile(struct attachment *a)
 		a->follower.process, f->no, a->sent[f->no], f->left, a->transport.fd);
 
 	if (n > 0) {
-		attach_frame_sent(a, (size_t)n);
+		attach_count_frame(a, (size_t)n);
 		return 0;
 	}
 	if (n == -EINVAL) {
@@ -201,22 +201,22 @@ static int attach_send_frame(struct attachment *a)
 /* --- The next frame ---------------------------------------------------------------- */
 
 /* The end offset of the output for this peer: at the exit, or at the end of output. */
-static uint64_t attach_output_end(
+static uint64_t attach_get_output_end(
 	const struct attachment *a, const struct process_output *o)
 {
 	return !a->until_end && o->at_exit < o->end ? o->at_exit : o->end;
 }
 
 /* Begins the next frame of the output. 0: there is one; 1: none; or an error. */
-static int attach_next_of(struct attachment *a, unsigned no, bool *open)
+static int attach_begin_output(struct attachment *a, unsigned no, bool *open)
 {
 	struct process_output o;
 	uint64_t end;
 
 	process_output(a->follower.process, no, &o);
-	end = attach_output_end(a, &o);
+	end = attach_get_output_end(a, &o);
 	if (a->sent[no] < o.start && a->sent[no] < end) {
-		attach_say_gap(a, no, o.start < end ? o.start : end);
+		attach_send_gap(a, no, o.start < end ? o.start : end);
 		return 0;
 	}
 	if (a->sent[no] < end)
@@ -226,11 +226,11 @@ static int attach_next_of(struct attachment *a, unsigned no, bool *open)
 }
 
 /* The outputs take turns. 0: a frame is to be sent; 1: none; or an error. */
-static int attach_next(struct attachment *a)
+static int attach_begin_next(struct attachment *a)
 {
 	const struct process *p = a->follower.process;
 	unsigned n = process_outputs(p), first = (a->frame.no + 1) % n;
-	bool open = !process_exit_of(p);
+	bool open = !process_get_exit(p);
 	int r = 1;
 
 	if (process_is_removed(p)) {
@@ -238,9 +238,9 @@ static int attach_next(struct attachment *a)
 		return 0;
 	}
 	for (unsigned i = 0; i < n && r == 1; i++)
-		r = attach_next_of(a, (first + i) % n, &open);
+		r = attach_begin_output(a, (first + i) % n, &open);
 	if (r == 1 && !open) {
-		attach_say_exited(a);
+		attach_send_exited(a);
 		r = 0;
 	}
 	return r;
@@ -265,7 +265,7 @@ static void attach_release(struct attachment *a)
 				a->sent[i] - (uint64_t)queued);
 }
 
-static uint64_t attach_sent_all(const struct attachment *a)
+static uint64_t attach_sum_sent(const struct attachment *a)
 {
 	return a->sent[PROCESS_STDOUT] + a->sent[PROCESS_STDERR];
 }
@@ -285,20 +285,20 @@ static int attach_send_step(struct attachment *a, bool *all)
 	if (a->text.n)
 		return attach_send_text(a);
 	if (a->state == ATTACH_OPEN)
-		r = attach_next(a);
+		r = attach_begin_next(a);
 	*all = r == 1;
 	return r;
 }
 
 int attach_send(struct attachment *a)
 {
-	uint64_t before = attach_sent_all(a), sent = 0;
+	uint64_t before = attach_sum_sent(a), sent = 0;
 	bool all = false;
 	int r = 0, flushed;
 
-	while (r == 0 && (sent < attach_turn(a) || a->frame.left)) {
+	while (r == 0 && (sent < attach_get_quota(a) || a->frame.left)) {
 		r = attach_send_step(a, &all);
-		sent = attach_sent_all(a) - before;
+		sent = attach_sum_sent(a) - before;
 	}
 	/*
 	 * The output of a process that does not wait for its readers may lose its oldest
@@ -308,9 +308,9 @@ int attach_send(struct attachment *a)
 		r = attach_copy_frame(a) ? ERR_RANGE : 1;
 	if (a->releases && sent && a->state == ATTACH_OPEN)
 		attach_release(a);
-	if (a->releases && !a->wide && before >= ATTACH_WIDE_AFTER) {
+	if (a->releases && !a->pipe_widened && before >= ATTACH_WIDE_AFTER) {
 		attach_set_unsent(a, ATTACH_UNSENT_WIDE);
-		a->wide = true;
+		a->pipe_widened = true;
 	}
 	if (r < 0)
 		return r;

@@ -66,7 +66,7 @@ struct attachment {
 	struct buf input; /* stdin that the process has not taken... */
 	size_t input_at;  /* ...from this position on */
 	uint64_t credit;  /* offset in stdin up to which bytes are handled */
-	uint64_t credit_told;
+	uint64_t credit_sent;
 	bool sends_stdin;     /* the peer has sent stdin, and no newer attachment has */
 	bool is_muted;        /* a newer attachment has: input is discarded */
 	bool input_ends;      /* stdin is closed after the input */
@@ -81,7 +81,7 @@ struct attachment {
 	uint64_t sent[PROCESS_OUTPUTS]; /* offset after the sent bytes */
 	struct attach_frame frame;
 	bool cannot_sendfile;
-	bool wide; /* ATTACH_UNSENT_WIDE applies */
+	bool pipe_widened; /* ATTACH_UNSENT_WIDE applies */
 };
 
 struct attachments {
@@ -94,7 +94,7 @@ struct attachments {
 /* process_attach.c. Sets how many unsent bytes may be queued in the socket. */
 void attach_set_unsent(struct attachment *a, unsigned n);
 /* The most bytes of one direction in one wake-up. */
-size_t attach_turn(const struct attachment *a);
+size_t attach_get_quota(const struct attachment *a);
 /*
  * attach_in.c. Handles input. 0: all of it; 1: more is left; or an error of the
  * connection.
@@ -103,7 +103,7 @@ int attach_receive(struct attachment *a);
 /* Passes the rest of the input to stdin, and credit to the peer. */
 void attach_pass_stdin(struct attachment *a);
 /* Called when stdin may have space. True: more input can be received. */
-bool attach_retry_stdin(struct attachment *a);
+bool attach_end_stdin_wait(struct attachment *a);
 
 /* attach_out.c. Sends. 0: all was sent; 1: not all; or an error of the connection. */
 int attach_send(struct attachment *a);
@@ -111,14 +111,14 @@ int attach_send(struct attachment *a);
 size_t attach_control_begin(struct attachment *a, struct jw *w, const char *type);
 void attach_control_end(struct attachment *a, struct jw *w, size_t at);
 /* An empty frame of output, which the peer skips. */
-void attach_add_empty(struct attachment *a);
+void attach_put_empty(struct attachment *a);
 /* Sends "error". The connection goes on. */
-void attach_complain(struct attachment *a, const char *detail);
+void attach_send_error(struct attachment *a, const char *detail);
 
 /* process_attach.c. Does all that is possible now. readable: there may be input. */
-void attach_go_on(struct attachment *a, bool readable);
+void attach_run(struct attachment *a, bool readable);
 /* The only function that changes the state. */
-void attach_enter(struct attachment *a, enum attach_state to);
+void attach_set_state(struct attachment *a, enum attach_state to);
 /* Sends "error" and ends the connection. */
 void attach_fail(struct attachment *a, const char *detail);
 

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "net/resp.h"
 #include "net/ws_hand.h"
-#include "server/idempotency/once_private.h"
+#include "server/idempotency/idem_private.h"
 #include "server/params.h"
 #include "server/process/process_spec.h"
 
@@ -17,21 +17,21 @@
 
 #define PROTOCOL "od.process.v1"
 
-static struct loop *attach_loop(const struct attachment *a)
+static struct loop *attachment_get_loop(const struct attachment *a)
 {
 	return a->all->api->box->loop;
 }
 
-static void attach_free(struct later *later)
+static void attachment_free(struct later *later)
 {
 	free(container_of(later, struct attachment, later));
 }
 
 /* --- The end ------------------------------------------------------------------------ */
 
-static void attach_release_all(struct attachment *a)
+static void attachment_release(struct attachment *a)
 {
-	struct loop *l = attach_loop(a);
+	struct loop *l = attachment_get_loop(a);
 	struct process *p = a->follower.process;
 
 	if (a->owns)
@@ -50,12 +50,12 @@ static void attach_release_all(struct attachment *a)
 	if (a->next)
 		a->next->at = a->at;
 	a->all->n--;
-	loop_free_later(l, &a->later, attach_free);
+	loop_defer_free(l, &a->later, attachment_free);
 }
 
-static void attach_set_timer(struct attachment *a, unsigned ms);
+static void attachment_set_timer(struct attachment *a, unsigned ms);
 
-void attach_enter(struct attachment *a, enum attach_state to)
+void attach_set_state(struct attachment *a, enum attach_state to)
 {
 	static const bool legal[ATTACH_STATES][ATTACH_STATES] = {
 		[ATTACH_OPEN] = {[ATTACH_ENDING] = true, [ATTACH_CLOSED] = true},
@@ -69,19 +69,19 @@ void attach_enter(struct attachment *a, enum attach_state to)
 	if (to == ATTACH_LINGER) {
 		/* A close with unread input would reset the connection. */
 		transport_end(&a->transport);
-		attach_set_timer(a, ATTACH_LINGER_MS);
+		attachment_set_timer(a, ATTACH_LINGER_MS);
 	} else if (to == ATTACH_CLOSED) {
-		attach_release_all(a);
+		attachment_release(a);
 	}
 }
 
 /* Resets the connection, so that the peer does not take the output for complete. */
-static void attach_reset(struct attachment *a)
+static void attachment_abort(struct attachment *a)
 {
 	struct linger now = {.l_onoff = 1};
 
 	setsockopt(a->transport.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	attach_enter(a, ATTACH_CLOSED);
+	attach_set_state(a, ATTACH_CLOSED);
 }
 
 void attach_fail(struct attachment *a, const char *detail)
@@ -89,38 +89,38 @@ void attach_fail(struct attachment *a, const char *detail)
 	if (a->state != ATTACH_OPEN)
 		return;
 	a->failed = true;
-	attach_complain(a, detail);
-	attach_enter(a, ATTACH_ENDING);
-	attach_set_timer(a, ATTACH_LINGER_MS);
+	attach_send_error(a, detail);
+	attach_set_state(a, ATTACH_ENDING);
+	attachment_set_timer(a, ATTACH_LINGER_MS);
 }
 
-static void attach_on_time(struct timer *t)
+static void attachment_on_timer(struct timer *t)
 {
 	struct attachment *a = container_of(t, struct attachment, timer);
 	enum peer_probe_state peer = PEER_PROBE_OK;
 
 	/* The kernel still sends queued data. */
 	if (a->state == ATTACH_LINGER) {
-		attach_enter(a, ATTACH_CLOSED);
+		attach_set_state(a, ATTACH_CLOSED);
 		return;
 	}
 	if (a->owns)
 		peer = peer_probe_check(&a->probe, a->transport.fd, clock_ms());
 	if (a->failed || peer == PEER_PROBE_LOST) {
-		attach_reset(a);
+		attachment_abort(a);
 		return;
 	}
-	attach_set_timer(a, a->owns ? PEER_PROBE_TICK_MS : HTTP_WAIT_MS);
+	attachment_set_timer(a, a->owns ? PEER_PROBE_TICK_MS : HTTP_WAIT_MS);
 	if (peer == PEER_PROBE_IDLE && a->state == ATTACH_OPEN) {
-		attach_add_empty(a);
-		attach_go_on(a, false);
+		attach_put_empty(a);
+		attach_run(a, false);
 	}
 }
 
 /* Cannot fail: the timer was armed before, so the heap has space for it. */
-static void attach_set_timer(struct attachment *a, unsigned ms)
+static void attachment_set_timer(struct attachment *a, unsigned ms)
 {
-	int r = timer_set(attach_loop(a), &a->timer, ms, attach_on_time);
+	int r = timer_set(attachment_get_loop(a), &a->timer, ms, attachment_on_timer);
 
 	assert(r == 0);
 }
@@ -128,16 +128,16 @@ static void attach_set_timer(struct attachment *a, unsigned ms)
 /* --- Events ------------------------------------------------------------------------- */
 
 /* more: received bytes are to be handled, or frames to be sent. */
-static void attach_settle(struct attachment *a, bool more)
+static void attachment_set_events(struct attachment *a, bool more)
 {
 	uint32_t events = a->waits_for_stdin ? EPOLLRDHUP : EPOLLIN;
 
 	if (more || transport_pending(&a->transport))
 		events |= EPOLLOUT;
-	loop_want(attach_loop(a), &a->io, events);
+	loop_set_events(attachment_get_loop(a), &a->io, events);
 }
 
-void attach_go_on(struct attachment *a, bool readable)
+void attach_run(struct attachment *a, bool readable)
 {
 	int r = readable ? attach_receive(a) : 0;
 
@@ -146,32 +146,32 @@ void attach_go_on(struct attachment *a, bool readable)
 	if (r >= 0)
 		r = attach_send(a);
 	if (r == 0 && a->state == ATTACH_ENDING)
-		attach_enter(a, ATTACH_LINGER);
+		attach_set_state(a, ATTACH_LINGER);
 	if (r == ERR_RANGE)
-		attach_reset(a);
+		attachment_abort(a);
 	else if (r < 0)
-		attach_enter(a, ATTACH_CLOSED);
+		attach_set_state(a, ATTACH_CLOSED);
 	else
-		attach_settle(a, r > 0);
+		attachment_set_events(a, r > 0);
 }
 
-static void attach_on_event(struct io *io, uint32_t events)
+static void attachment_on_event(struct io *io, uint32_t events)
 {
 	struct attachment *a = container_of(io, struct attachment, io);
 
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		attach_enter(a, ATTACH_CLOSED);
+		attach_set_state(a, ATTACH_CLOSED);
 	else
-		attach_go_on(a,
+		attach_run(a,
 			(events & EPOLLIN) || a->early.n ||
 				transport_pending(&a->transport));
 }
 
-static void attach_on_news(struct process_follower *f)
+static void attachment_on_change(struct process_follower *f)
 {
 	struct attachment *a = container_of(f, struct attachment, follower);
 
-	attach_go_on(a, attach_retry_stdin(a));
+	attach_run(a, attach_end_stdin_wait(a));
 }
 
 /* --- The beginning ----------------------------------------------------------------- */
@@ -182,7 +182,7 @@ struct attach_query {
 };
 
 /* False: the parameters are wrong, and the request is answered. */
-static bool attach_read_query(
+static bool attachment_read_query(
 	struct request *rq, const struct process *p, struct attach_query *q)
 {
 	static const char *const until[] = {"exit", "end", NULL};
@@ -196,10 +196,10 @@ static bool attach_read_query(
 	struct params take = {.arena = &rq->arena, .query = rq->query};
 	struct process_output o;
 	struct process_info info;
-	int r = params_take(&take, params, ARRAY_LEN(params), q);
+	int r = params_read(&take, params, ARRAY_LEN(params), q);
 
 	if (r) {
-		api_refuse(rq, (unsigned)r, take.wrong);
+		api_refuse(rq, (unsigned)r, take.error);
 		return false;
 	}
 	process_info(p, &info);
@@ -215,11 +215,11 @@ static bool attach_read_query(
 	return true;
 }
 
-static bool attach_is_asked(struct request *rq)
+static bool attachment_check_upgrade(struct request *rq)
 {
-	if (ws_hand_field_lists(rq, STR("upgrade"), STR(PROTOCOL)) &&
-		ws_hand_field_lists(rq, STR("connection"), STR("upgrade")) &&
-		!request_is_old(rq))
+	if (ws_hand_field_has(rq, STR("upgrade"), STR(PROTOCOL)) &&
+		ws_hand_field_has(rq, STR("connection"), STR("upgrade")) &&
+		!request_is_http10(rq))
 		return true;
 	request_add_field(rq, STR("upgrade"), STR(PROTOCOL));
 	request_fail(rq, 426,
@@ -228,14 +228,14 @@ static bool attach_is_asked(struct request *rq)
 }
 
 /* Queues the response 101 and the first frame. */
-static void attach_greet(struct attachment *a, const struct process *p)
+static void attachment_put_greeting(struct attachment *a, const struct process *p)
 {
 	struct process_stdin in;
 	struct jw w;
 	size_t at;
 
 	process_stdin(p, &in);
-	a->credit = a->credit_told = in.offset;
+	a->credit = a->credit_sent = in.offset;
 	resp_start(&a->text, 101);
 	resp_field(&a->text, STR("upgrade"), STR(PROTOCOL));
 	resp_field(&a->text, STR("connection"), STR("Upgrade"));
@@ -249,7 +249,7 @@ static void attach_greet(struct attachment *a, const struct process *p)
 }
 
 /* The lease was checked when the head was received. */
-static uint64_t attach_lease(const struct request *rq)
+static uint64_t attachment_read_lease(const struct request *rq)
 {
 	struct str field;
 	uint64_t lease = 0;
@@ -261,7 +261,7 @@ static uint64_t attach_lease(const struct request *rq)
 }
 
 /* NULL: out of memory. */
-static struct attachment *attach_new(
+static struct attachment *attachment_new(
 	struct attachments *all, const struct process *p, const struct attach_query *q)
 {
 	struct attachment *a = calloc(1, sizeof(*a));
@@ -278,10 +278,10 @@ static struct attachment *attach_new(
 	/* Up to half of the buffer can be bytes that the process has taken already. */
 	buf_init(&a->input, 2 * ATTACH_WINDOW + ATTACH_READ);
 	buf_init(&a->text, PROCESS_FRAME_MAX);
-	attach_greet(a, p);
+	attachment_put_greeting(a, p);
 	if (a->text.err ||
 		timer_set(all->api->box->loop, &a->timer, PEER_PROBE_TICK_MS,
-			attach_on_time)) {
+			attachment_on_timer)) {
 		buf_free(&a->text);
 		free(a);
 		return NULL;
@@ -289,7 +289,7 @@ static struct attachment *attach_new(
 	return a;
 }
 
-static void attach_enlist(struct attachment *a)
+static void attachment_enlist(struct attachment *a)
 {
 	struct attachments *all = a->all;
 
@@ -302,12 +302,12 @@ static void attach_enlist(struct attachment *a)
 	all->n++;
 }
 
-static void attach_follow(struct attachment *a, struct process *p)
+static void attachment_follow(struct attachment *a, struct process *p)
 {
 	struct process_info info;
 
 	process_info(p, &info);
-	a->follower.fn = attach_on_news;
+	a->follower.fn = attachment_on_change;
 	a->follower.releases = a->releases = info.wait_when_full;
 	process_follow(p, &a->follower);
 	a->owns = info.kill_on_disconnect;
@@ -320,13 +320,13 @@ void attach_set_unsent(struct attachment *a, unsigned n)
 	setsockopt(a->transport.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &n, sizeof(n));
 }
 
-size_t attach_turn(const struct attachment *a)
+size_t attach_get_quota(const struct attachment *a)
 {
-	return transport_bare(&a->transport) < 0 ? ATTACH_TURN : ATTACH_TURN_BARE;
+	return transport_get_plain_fd(&a->transport) < 0 ? ATTACH_TURN : ATTACH_TURN_BARE;
 }
 
 /* Takes the connection over. rq is invalid afterwards. */
-static void attach_begin(struct attachment *a, struct request *rq)
+static void attachment_begin(struct attachment *a, struct request *rq)
 {
 	int fd, r = -ENOMEM;
 
@@ -336,10 +336,10 @@ static void attach_begin(struct attachment *a, struct request *rq)
 	if (a->owns)
 		peer_probe_begin(fd);
 	if (!a->early.err)
-		r = loop_add(
-			attach_loop(a), &a->io, fd, EPOLLIN | EPOLLOUT, attach_on_event);
+		r = loop_add(attachment_get_loop(a), &a->io, fd, EPOLLIN | EPOLLOUT,
+			attachment_on_event);
 	if (r)
-		attach_enter(a, ATTACH_CLOSED);
+		attach_set_state(a, ATTACH_CLOSED);
 }
 
 void process_attach(struct api *api, struct request *rq, struct str id)
@@ -353,20 +353,23 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 		request_fail(rq, 404, STR("There is no process of that id."));
 		return;
 	}
-	if (!attach_is_asked(rq) || !attach_read_query(rq, p, &q))
+	if (!attachment_check_upgrade(rq) || !attachment_read_query(rq, p, &q))
 		return;
-	a = all->n < ATTACH_MAX ? attach_new(all, p, &q) : NULL;
+	a = all->n < ATTACH_MAX ? attachment_new(all, p, &q) : NULL;
 	if (!a) {
 		request_fail(rq, 503,
 			all->n < ATTACH_MAX ? STR("The sandbox is out of memory.")
 					    : STR("There are too many attachments."));
 		return;
 	}
-	a->lease = attach_lease(rq);
-	attach_enlist(a);
-	/* This precedes request_take_over, which ends an ownership of process_own_by. */
-	attach_follow(a, p);
-	attach_begin(a, rq);
+	a->lease = attachment_read_lease(rq);
+	attachment_enlist(a);
+	/*
+	 * This precedes request_take_over, which ends an ownership of
+	 * process_own_request.
+	 */
+	attachment_follow(a, p);
+	attachment_begin(a, rq);
 }
 
 /* --- The connection that started a process ----------------------------------------- */
@@ -376,7 +379,7 @@ struct process_owner {
 	struct process_follower follower;
 };
 
-static void owner_free(struct process_owner *o)
+static void process_owner_free(struct process_owner *o)
 {
 	request_unwatch_peer(&o->watch);
 	process_disown(o->follower.process);
@@ -384,38 +387,38 @@ static void owner_free(struct process_owner *o)
 	free(o);
 }
 
-static void owner_on_news(struct process_follower *f)
+static void process_owner_on_change(struct process_follower *f)
 {
 	enum process_state state = process_state(f->process);
 
 	if (state == PROCESS_EXITED || state == PROCESS_FAILED ||
 		process_is_removed(f->process))
-		owner_free(container_of(f, struct process_owner, follower));
+		process_owner_free(container_of(f, struct process_owner, follower));
 }
 
-static void owner_on_end(struct peer_watch *w)
+static void process_owner_on_close(struct peer_watch *w)
 {
-	owner_free(container_of(w, struct process_owner, watch));
+	process_owner_free(container_of(w, struct process_owner, watch));
 }
 
-static struct process_owner *owner_new(void)
+static struct process_owner *process_owner_new(void)
 {
 	return calloc(1, sizeof(struct process_owner));
 }
 
-bool process_own_by(struct request *rq, struct process *p)
+bool process_own_request(struct request *rq, struct process *p)
 {
 	struct process_owner *o;
 	struct process_info info;
 
 	process_info(p, &info);
-	if (!info.kill_on_disconnect || process_exit_of(p))
+	if (!info.kill_on_disconnect || process_get_exit(p))
 		return true;
-	o = owner_new();
+	o = process_owner_new();
 	if (!o)
 		return false;
-	o->watch.fn = owner_on_end;
-	o->follower.fn = owner_on_news;
+	o->watch.fn = process_owner_on_close;
+	o->follower.fn = process_owner_on_change;
 	request_watch_peer(rq, &o->watch);
 	process_follow(p, &o->follower);
 	process_own(p);
@@ -436,9 +439,9 @@ struct attachments *attachments_new(struct api *api)
 void attachments_fence(struct attachments *all)
 {
 	for (struct attachment *a = all ? all->first : NULL; a; a = a->next)
-		if (a->lease && a->lease < all->api->once->ledger.lease) {
-			attach_fail(a, ONCE_FENCED);
-			attach_settle(a, true);
+		if (a->lease && a->lease < all->api->idem->ledger.lease) {
+			attach_fail(a, IDEM_FENCED);
+			attachment_set_events(a, true);
 		}
 }
 
@@ -447,6 +450,6 @@ void attachments_del(struct attachments *all)
 	if (!all)
 		return;
 	while (all->first)
-		attach_enter(all->first, ATTACH_CLOSED);
+		attach_set_state(all->first, ATTACH_CLOSED);
 	free(all);
 }

@@ -29,6 +29,6 @@ void process_attach(struct api *api, struct request *rq, struct str id);
  * Makes the connection of rq an owner of p, see process_own, if p has
  * kill_on_disconnect. False: out of memory.
  */
-bool process_own_by(struct request *rq, struct process *p) MUST_USE;
+bool process_own_request(struct request *rq, struct process *p) MUST_USE;
 
 #endif

@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 /* In the request's arena. */
-struct input {
-	struct asked asked;
+struct process_stdin_body {
+	struct request_ops request_ops;
 	struct process_follower follower;
 	struct process *process;
 	struct request *rq;
@@ -20,7 +20,7 @@ struct input {
 	const char *failed; /* reason to discard the rest of the body; or NULL */
 };
 
-static uint64_t offset_of(const struct process *p)
+static uint64_t process_input_get_offset(const struct process *p)
 {
 	struct process_stdin in;
 
@@ -28,14 +28,14 @@ static uint64_t offset_of(const struct process *p)
 	return in.offset;
 }
 
-static void input_told(struct process_follower *f)
+static void process_input_on_change(struct process_follower *f)
 {
-	request_take_more(container_of(f, struct input, follower)->rq);
+	request_resume_body(container_of(f, struct process_stdin_body, follower)->rq);
 }
 
-static void input_gone(struct request *rq)
+static void process_input_on_close(struct request *rq)
 {
-	struct input *in = rq->user;
+	struct process_stdin_body *in = rq->user;
 
 	rq->user = NULL;
 	process_unfollow(&in->follower);
@@ -45,9 +45,9 @@ static void input_gone(struct request *rq)
  * How many of n bytes of the body to skip: bytes that were taken before; after a failure,
  * all.
  */
-static size_t input_skip(struct input *in, size_t n)
+static size_t process_input_count_skip(struct process_stdin_body *in, size_t n)
 {
-	uint64_t taken = offset_of(in->process), known;
+	uint64_t taken = process_input_get_offset(in->process), known;
 
 	if (in->failed || process_is_removed(in->process))
 		return n;
@@ -61,16 +61,16 @@ static size_t input_skip(struct input *in, size_t n)
 	return known < n ? (size_t)known : n;
 }
 
-static void input_count(struct input *in, size_t n)
+static void process_input_advance(struct process_stdin_body *in, size_t n)
 {
 	if (in->offset != UINT64_MAX)
 		in->offset += n;
 }
 
-static size_t input_body(struct request *rq, struct str piece)
+static size_t process_input_on_body(struct request *rq, struct str piece)
 {
-	struct input *in = rq->user;
-	size_t skip = input_skip(in, piece.n);
+	struct process_stdin_body *in = rq->user;
+	size_t skip = process_input_count_skip(in, piece.n);
 	ssize_t n = 0;
 
 	if (skip < piece.n)
@@ -79,24 +79,24 @@ static size_t input_body(struct request *rq, struct str piece)
 		in->failed = "The process reads no more of stdin.";
 		return piece.n;
 	}
-	input_count(in, skip + (size_t)n);
+	process_input_advance(in, skip + (size_t)n);
 	return skip + (size_t)n;
 }
 
-static ssize_t input_move(struct request *rq, int fd, size_t n)
+static ssize_t process_input_on_splice(struct request *rq, int fd, size_t n)
 {
-	struct input *in = rq->user;
+	struct process_stdin_body *in = rq->user;
 	ssize_t moved;
 
-	if (input_skip(in, n))
+	if (process_input_count_skip(in, n))
 		return -EINVAL;
-	moved = process_stdin_move(in->process, fd, n);
+	moved = process_stdin_splice(in->process, fd, n);
 	if (moved > 0)
-		input_count(in, (size_t)moved);
+		process_input_advance(in, (size_t)moved);
 	return moved;
 }
 
-static void reply_offset(
+static void process_input_reply_offset(
 	struct request *rq, unsigned status, struct process *p, const char *detail)
 {
 	struct jw w;
@@ -108,22 +108,22 @@ static void reply_offset(
 		jw_cstr(&w, detail);
 	}
 	jw_key(&w, "offset");
-	jw_uint(&w, offset_of(p));
+	jw_uint(&w, process_input_get_offset(p));
 	jw_end(&w);
 	request_reply(rq, status, API_JSON);
 }
 
-static void input_ready(struct request *rq)
+static void process_input_on_ready(struct request *rq)
 {
-	struct input *in = rq->user;
+	struct process_stdin_body *in = rq->user;
 
 	if (!in->failed && in->close)
 		process_stdin_end(in->process);
-	input_gone(rq);
-	reply_offset(rq, in->failed ? 409 : 200, in->process, in->failed);
+	process_input_on_close(rq);
+	process_input_reply_offset(rq, in->failed ? 409 : 200, in->process, in->failed);
 }
 
-struct input_ask {
+struct process_stdin_params {
 	uint64_t offset;
 	bool close;
 };
@@ -131,40 +131,42 @@ struct input_ask {
 void processes_stdin(struct api *api, struct request *rq, struct str id)
 {
 	static const struct param table[] = {
-		{"offset", PARAM_NUMBER, .at = offsetof(struct input_ask, offset),
+		{"offset", PARAM_NUMBER,
+			.at = offsetof(struct process_stdin_params, offset),
 			.max = INT64_MAX},
-		{"close", PARAM_BOOL, .at = offsetof(struct input_ask, close)},
+		{"close", PARAM_BOOL, .at = offsetof(struct process_stdin_params, close)},
 	};
 	struct params params = {.arena = &rq->arena, .query = rq->query};
-	struct input_ask ask = {.offset = UINT64_MAX};
+	struct process_stdin_params ask = {.offset = UINT64_MAX};
 	struct process *p = processes_find(api, rq, id);
 	struct process_stdin state;
-	struct input *in;
+	struct process_stdin_body *in;
 	int r;
 
 	if (!p)
 		return;
-	r = params_take(&params, table, ARRAY_LEN(table), &ask);
+	r = params_read(&params, table, ARRAY_LEN(table), &ask);
 	if (r) {
-		api_refuse(rq, (unsigned)r, params.wrong);
+		api_refuse(rq, (unsigned)r, params.error);
 		return;
 	}
 	process_stdin(p, &state);
 	if (ask.offset != UINT64_MAX && ask.offset > state.offset) {
-		reply_offset(rq, 409, p, "Bytes before this offset are missing.");
+		process_input_reply_offset(
+			rq, 409, p, "Bytes before this offset are missing.");
 		return;
 	}
 	in = arena_alloc(&rq->arena, sizeof(*in));
 	if (!in) {
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 		return;
 	}
-	*in = (struct input){
-		.asked = {.gone = input_gone,
-			.body = input_body,
-			.move = input_move,
-			.ready = input_ready},
-		.follower.fn = input_told,
+	*in = (struct process_stdin_body){
+		.request_ops = {.on_close = process_input_on_close,
+			.on_body = process_input_on_body,
+			.on_splice_in = process_input_on_splice,
+			.on_ready = process_input_on_ready},
+		.follower.fn = process_input_on_change,
 		.process = p,
 		.rq = rq,
 		.offset = ask.offset,

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-static void put_text(struct jw *w, const char *key, const char *text)
+static void process_object_put_text(struct jw *w, const char *key, const char *text)
 {
 	jw_key(w, key);
 	jw_cstr(w, text);
 }
 
-static void put_signal(struct jw *w, int signo)
+static void process_object_put_signal(struct jw *w, int signo)
 {
 	const char *name = signal_name(signo);
 	char text[24];
@@ -23,7 +23,7 @@ static void put_signal(struct jw *w, int signo)
 
 void process_write_exit(struct jw *w, const struct process *p)
 {
-	const struct process_exit *e = process_exit_of(p);
+	const struct process_exit *e = process_get_exit(p);
 
 	jw_key(w, "exit_code");
 	if (e && WIFEXITED(e->status))
@@ -32,14 +32,14 @@ void process_write_exit(struct jw *w, const struct process *p)
 		jw_null(w);
 	jw_key(w, "signal");
 	if (e && WIFSIGNALED(e->status))
-		put_signal(w, WTERMSIG(e->status));
+		process_object_put_signal(w, WTERMSIG(e->status));
 	else
 		jw_null(w);
 	jw_key(w, "timed_out");
 	jw_bool(w, e && e->timed_out);
 }
 
-static void put_output(struct jw *w, const struct process *p, unsigned no)
+static void process_object_put_output(struct jw *w, const struct process *p, unsigned no)
 {
 	struct process_output o;
 
@@ -54,7 +54,7 @@ static void put_output(struct jw *w, const struct process *p, unsigned no)
 	jw_end(w);
 }
 
-static void put_streams(struct jw *w, const struct process *p, bool pty)
+static void process_object_put_streams(struct jw *w, const struct process *p, bool pty)
 {
 	struct process_stdin in;
 
@@ -69,16 +69,17 @@ static void put_streams(struct jw *w, const struct process *p, bool pty)
 	jw_key(w, "outputs");
 	jw_object(w);
 	jw_key(w, pty ? "pty" : "stdout");
-	put_output(w, p, PROCESS_STDOUT);
+	process_object_put_output(w, p, PROCESS_STDOUT);
 	if (!pty) {
 		jw_key(w, "stderr");
-		put_output(w, p, PROCESS_STDERR);
+		process_object_put_output(w, p, PROCESS_STDERR);
 	}
 	jw_end(w);
 }
 
 /* Writes the first arguments, in max bytes with their NULs. */
-static void put_argv(struct jw *w, const struct process_info *i, size_t max)
+static void process_object_put_argv(
+	struct jw *w, const struct process_info *i, size_t max)
 {
 	const char *at = i->argv;
 	size_t n = 0, size;
@@ -99,21 +100,21 @@ static void put_argv(struct jw *w, const struct process_info *i, size_t max)
 
 static void process_write_within(struct jw *w, const struct process *p, size_t argv_max)
 {
-	const struct process_exit *e = process_exit_of(p);
+	const struct process_exit *e = process_get_exit(p);
 	struct process_info i;
 
 	process_info(p, &i);
 	jw_object(w);
-	put_text(w, "id", i.id);
-	put_text(w, "tag", i.tag);
-	put_argv(w, &i, argv_max);
-	put_text(w, "cwd", i.cwd);
-	put_text(w, "user", i.user);
+	process_object_put_text(w, "id", i.id);
+	process_object_put_text(w, "tag", i.tag);
+	process_object_put_argv(w, &i, argv_max);
+	process_object_put_text(w, "cwd", i.cwd);
+	process_object_put_text(w, "user", i.user);
 	jw_key(w, "pid");
 	jw_int(w, i.pid);
 	jw_key(w, "pty");
 	jw_bool(w, i.pty);
-	put_text(w, "state", e ? "exited" : "running");
+	process_object_put_text(w, "state", e ? "exited" : "running");
 	process_write_exit(w, p);
 	jw_key(w, "started_at");
 	jw_double(w, i.started_at);
@@ -122,7 +123,7 @@ static void process_write_within(struct jw *w, const struct process *p, size_t a
 		jw_double(w, e->at);
 	else
 		jw_null(w);
-	put_streams(w, p, i.pty);
+	process_object_put_streams(w, p, i.pty);
 	jw_end(w);
 }
 

@@ -21,7 +21,7 @@ static struct process_reader *process_reader_of(const struct reader *r)
 }
 
 /* The size of the output for this reader. With until=exit the output ends at the exit. */
-static struct output_size size_of(const struct process_reader *pr)
+static struct output_size process_read_get_size(const struct process_reader *pr)
 {
 	struct output_size size;
 	struct process_output o;
@@ -33,16 +33,16 @@ static struct output_size size_of(const struct process_reader *pr)
 	return (struct output_size){o.at_exit, true};
 }
 
-static const char *state_of(const struct process *p)
+static const char *process_read_get_state(const struct process *p)
 {
-	return process_exit_of(p) ? "exited" : "running";
+	return process_get_exit(p) ? "exited" : "running";
 }
 
-static void answer(struct reader *r)
+static void process_read_answer(struct reader *r)
 {
 	struct process_reader *pr = process_reader_of(r);
-	struct output_ask ask = {.from = r->at, .range = r->flag};
-	struct output_size size = size_of(pr);
+	struct output_request ask = {.from = r->at, .range = r->flag};
+	struct output_size size = process_read_get_size(pr);
 	struct process_part part;
 	uint64_t max = size.end > r->at ? size.end - r->at : 0;
 	int err = process_output_read(pr->process, pr->no, r->at,
@@ -52,33 +52,36 @@ static void answer(struct reader *r)
 		request_fail(r->rq, 500, STR("The output cannot be read."));
 		return;
 	}
-	request_add_field(r->rq, STR("x-state"), str_c(state_of(pr->process)));
+	request_add_field(
+		r->rq, STR("x-state"), str_c(process_read_get_state(pr->process)));
 	output_reply(r->rq, &ask, &size, part.from, part.next);
 }
 
-static bool has_more(const struct reader *r)
+static bool process_read_has_more(const struct reader *r)
 {
 	struct process_reader *pr = process_reader_of(r);
-	struct output_size size = size_of(pr);
+	struct output_size size = process_read_get_size(pr);
 
 	return size.complete || size.end > r->at || process_is_removed(pr->process);
 }
 
-static void put_end(struct reader *r, struct buf *out, const struct output_size *size)
+static void process_read_put_end(
+	struct reader *r, struct buf *out, const struct output_size *size)
 {
 	struct process_reader *pr = process_reader_of(r);
 	struct jw w;
 
 	reader_put_event(out, &w, size->end, "end");
 	jw_key(&w, "state");
-	jw_cstr(&w, state_of(pr->process));
+	jw_cstr(&w, process_read_get_state(pr->process));
 	jw_key(&w, "length");
 	jw_uint(&w, size->end);
 	process_write_exit(&w, pr->process);
 	reader_put_event_end(out, &w);
 }
 
-static int next_event(struct reader *r, const struct output_size *size, struct buf *out)
+static int process_read_put_event(
+	struct reader *r, const struct output_size *size, struct buf *out)
 {
 	struct process_reader *pr = process_reader_of(r);
 	struct buf bytes = BUF_INIT(OUTPUT_EVENT);
@@ -97,7 +100,8 @@ static int next_event(struct reader *r, const struct output_size *size, struct b
 }
 
 /* A gap ends the stream with an error: octets cannot express it. */
-static int next_octets(struct reader *r, const struct output_size *size, struct buf *out)
+static int process_read_put_octets(
+	struct reader *r, const struct output_size *size, struct buf *out)
 {
 	struct process_reader *pr = process_reader_of(r);
 	uint64_t left = size->end - r->at;
@@ -111,30 +115,30 @@ static int next_octets(struct reader *r, const struct output_size *size, struct 
 	return err;
 }
 
-static int next(struct reader *r, struct buf *out, bool *over)
+static int process_read_put_next(struct reader *r, struct buf *out, bool *over)
 {
 	struct process_reader *pr = process_reader_of(r);
-	struct output_size size = size_of(pr);
+	struct output_size size = process_read_get_size(pr);
 
 	if (r->at < size.end)
-		return r->mode == READER_EVENTS ? next_event(r, &size, out)
-						: next_octets(r, &size, out);
+		return r->mode == READER_EVENTS ? process_read_put_event(r, &size, out)
+						: process_read_put_octets(r, &size, out);
 	if (!size.complete && !process_is_removed(pr->process))
 		return 1;
 	if (r->mode == READER_EVENTS)
-		put_end(r, out, &size);
+		process_read_put_end(r, out, &size);
 	else if (!size.complete)
 		return ERR_CLOSED;
 	*over = true;
 	return out->err;
 }
 
-static void left(struct reader *r)
+static void process_read_on_end(struct reader *r)
 {
 	process_unfollow(&process_reader_of(r)->follower);
 }
 
-static void sent(struct reader *r)
+static void process_read_on_sent(struct reader *r)
 {
 	struct process_reader *pr = process_reader_of(r);
 
@@ -142,14 +146,14 @@ static void sent(struct reader *r)
 }
 
 static const struct reader_ops ops = {
-	.next = next,
-	.answer = answer,
-	.has_more = has_more,
-	.left = left,
-	.sent = sent,
+	.next = process_read_put_next,
+	.answer = process_read_answer,
+	.has_more = process_read_has_more,
+	.on_end = process_read_on_end,
+	.on_sent = process_read_on_sent,
 };
 
-static void told(struct process_follower *f)
+static void process_read_on_change(struct process_follower *f)
 {
 	reader_wake(&container_of(f, struct process_reader, follower)->reader);
 }
@@ -158,7 +162,8 @@ static void told(struct process_follower *f)
  * Finds the output that the path names. False: there is none, and the request is
  * answered.
  */
-static bool find_output(const struct process *p, struct request *rq, unsigned *no)
+static bool process_read_find_output(
+	const struct process *p, struct request *rq, unsigned *no)
 {
 	bool pty = process_outputs(p) == 1;
 
@@ -177,33 +182,33 @@ void processes_read(struct api *api, struct request *rq, struct str id)
 	struct process *p = processes_find(api, rq, id);
 	struct process_reader *pr;
 	struct output_size size;
-	struct output_ask ask;
+	struct output_request ask;
 	struct process_output o;
 	unsigned no;
 
-	if (!p || !find_output(p, rq, &no))
+	if (!p || !process_read_find_output(p, rq, &no))
 		return;
 	process_output(p, no, &o);
 	size = (struct output_size){o.end, !o.open};
-	if (!output_ask_read(rq, &size, true, &ask))
+	if (!output_read_request(rq, &size, true, &ask))
 		return;
 	pr = arena_alloc(&rq->arena, sizeof(*pr));
 	if (!pr) {
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 		return;
 	}
 	pr->process = p;
 	pr->no = no;
 	pr->until_exit = ask.until;
-	pr->follower.fn = told;
+	pr->follower.fn = process_read_on_change;
 	reader_init(&pr->reader, api->box->loop, rq, &ops);
-	pr->reader.mode = ask.follow ? READER_OCTETS : reader_mode_of(rq);
+	pr->reader.mode = ask.follow ? READER_OCTETS : reader_get_mode(rq);
 	pr->reader.at = ask.from;
 	pr->reader.max = ask.max;
 	pr->reader.flag = ask.range;
 	/* A request acknowledges everything before its offset. */
 	process_release(p, no, NULL, ask.from);
-	pr->follower.releases = pr->reader.mode != READER_ANSWERS;
+	pr->follower.releases = pr->reader.mode != READER_SINGLE;
 	process_follow(p, &pr->follower);
 	reader_begin(&pr->reader, ask.wait_s);
 }

@@ -22,32 +22,33 @@ int process_spec_parse(struct params *p, struct str text)
 		.keys = SPEC_KEYS,
 	};
 
-	return params_body_within(p, text, &caps);
+	return params_parse_limited(p, text, &caps);
 }
 
-static int no_memory(struct params *p)
+static int process_spec_set_nomem(struct params *p)
 {
-	snprintf(p->wrong, sizeof(p->wrong), "out of memory");
+	snprintf(p->error, sizeof(p->error), "out of memory");
 	return 503;
 }
 
 /* Copies a string value as a C string into the arena. */
-static int take_text(struct params *p, const char *name, struct json_val v, char **out)
+static int process_spec_read_text(
+	struct params *p, const char *name, struct json_val v, char **out)
 {
 	struct str text;
 	int r = json_str(v, p->arena, &text);
 
 	if (r == -ENOMEM)
-		return no_memory(p);
+		return process_spec_set_nomem(p);
 	if (r || str_find_byte(text, '\0') < text.n)
-		return params_wrong(p, name, nul_text);
+		return params_set_error(p, name, nul_text);
 	*out = arena_cstr(p->arena, text);
-	return *out ? 0 : no_memory(p);
+	return *out ? 0 : process_spec_set_nomem(p);
 }
 
 /* --- Members --------------------------------------------------------------- */
 
-static int take_argv(struct params *p, struct process_spec *out)
+static int process_spec_read_argv(struct params *p, struct process_spec *out)
 {
 	struct json_val list = json_get(p->body, "argv"), v;
 	size_t n = json_count(list);
@@ -55,21 +56,22 @@ static int take_argv(struct params *p, struct process_spec *out)
 	int it = 0, r = 0;
 
 	if (json_type(list) != JSON_ARRAY || !n)
-		return params_wrong(p, "argv", "it must be a list of one text at least");
+		return params_set_error(
+			p, "argv", "it must be a list of one text at least");
 	out->argv = argv = arena_array(p->arena, n + 1, sizeof(*argv));
 	if (!argv)
-		return no_memory(p);
+		return process_spec_set_nomem(p);
 	for (size_t i = 0; r == 0 && json_next(list, &it, NULL, &v); i++) {
 		char *text = NULL;
 
-		r = take_text(p, "argv", v, &text);
+		r = process_spec_read_text(p, "argv", v, &text);
 		argv[i] = text;
 	}
 	return r;
 }
 
 /* Whether the entry "NAME=VALUE" sets the variable name. */
-static bool is_entry_of(const char *entry, struct str name)
+static bool process_spec_is_variable(const char *entry, struct str name)
 {
 	/* strlen(entry) is avoided, since the entry may have megabytes. */
 	return strncmp(entry, name.p, name.n) == 0 && entry[name.n] == '=';
@@ -86,13 +88,13 @@ struct env {
  * request are unique, so only the entries of the sandbox can have it. Without value the
  * entry is emptied.
  */
-static int put_variable(
+static int process_spec_put_variable(
 	struct params *p, struct env *env, struct str name, const char *value)
 {
 	size_t size = name.n + (value ? strlen(value) : 0) + 2, at = 0;
 	char *entry;
 
-	while (at < env->base_n && !is_entry_of(env->entries[at], name))
+	while (at < env->base_n && !process_spec_is_variable(env->entries[at], name))
 		at++;
 	if (!value) {
 		if (at < env->base_n)
@@ -101,14 +103,14 @@ static int put_variable(
 	}
 	entry = arena_alloc(p->arena, size);
 	if (!entry)
-		return no_memory(p);
+		return process_spec_set_nomem(p);
 	snprintf(entry, size, "%.*s=%s", STR_ARG(name), value);
 	env->entries[at < env->base_n ? at : env->n++] = entry;
 	return 0;
 }
 
 /* Removes the empty entries. */
-static void pack_env(struct env *env)
+static void process_spec_pack_env(struct env *env)
 {
 	size_t kept = 0;
 
@@ -118,7 +120,7 @@ static void pack_env(struct env *env)
 	env->entries[kept] = NULL;
 }
 
-static int take_variable(
+static int process_spec_read_variable(
 	struct params *p, struct env *env, struct json_val k, struct json_val v)
 {
 	struct str name;
@@ -126,17 +128,18 @@ static int take_variable(
 	int r = json_str(k, p->arena, &name);
 
 	if (r)
-		return no_memory(p);
+		return process_spec_set_nomem(p);
 	if (!name.n || str_find_byte(name, '=') < name.n ||
 		str_find_byte(name, '\0') < name.n)
-		return params_wrong(
+		return params_set_error(
 			p, "env", "a name must not be empty or have = or NUL");
-	r = json_type(v) == JSON_NULL ? 0 : take_text(p, "env", v, &value);
-	return r ? r : put_variable(p, env, name, value);
+	r = json_type(v) == JSON_NULL ? 0 : process_spec_read_text(p, "env", v, &value);
+	return r ? r : process_spec_put_variable(p, env, name, value);
 }
 
 /* Applies the variables of the request to the environment of the sandbox. */
-static int take_env(struct params *p, const char *const *base, struct process_spec *out)
+static int process_spec_read_env(
+	struct params *p, const char *const *base, struct process_spec *out)
 {
 	struct json_val object = json_get(p->body, "env"), k, v;
 	struct env env = {.n = 0};
@@ -148,17 +151,17 @@ static int take_env(struct params *p, const char *const *base, struct process_sp
 	env.entries = arena_array(
 		p->arena, env.n + json_count(object) + 1, sizeof(*env.entries));
 	if (!env.entries)
-		return no_memory(p);
+		return process_spec_set_nomem(p);
 	out->env = env.entries;
 	memcpy(env.entries, base, env.n * sizeof(*env.entries));
 	out->defaults = base;
 	if (json_type(object) == JSON_ABSENT || json_type(object) == JSON_NULL)
 		return 0;
 	if (json_type(object) != JSON_OBJECT)
-		return params_wrong(p, "env", "it must be an object");
+		return params_set_error(p, "env", "it must be an object");
 	while (r == 0 && json_next(object, &it, &k, &v))
-		r = take_variable(p, &env, k, v);
-	pack_env(&env);
+		r = process_spec_read_variable(p, &env, k, v);
+	process_spec_pack_env(&env);
 	return r;
 }
 
@@ -175,7 +178,7 @@ int process_size_read(struct params *p, uint16_t *rows, uint16_t *columns)
 			.min = 1, .max = STREAM_SIZE_MAX, .required = true},
 	};
 	struct size_params size;
-	int r = params_take(p, table, ARRAY_LEN(table), &size);
+	int r = params_read(p, table, ARRAY_LEN(table), &size);
 
 	if (r)
 		return r;
@@ -184,7 +187,7 @@ int process_size_read(struct params *p, uint16_t *rows, uint16_t *columns)
 	return 0;
 }
 
-static int take_pty(struct params *p, struct process_spec *out)
+static int process_spec_read_pty(struct params *p, struct process_spec *out)
 {
 	struct params inner = *p;
 	int r;
@@ -193,18 +196,18 @@ static int take_pty(struct params *p, struct process_spec *out)
 	if (json_type(inner.body) == JSON_ABSENT || json_type(inner.body) == JSON_NULL)
 		return 0;
 	if (json_type(inner.body) != JSON_OBJECT)
-		return params_wrong(
+		return params_set_error(
 			p, "pty", "it must be an object with rows and columns");
 	if (out->writes_to_log)
-		return params_wrong(p, "output", "the log takes no output of a pty");
+		return params_set_error(p, "output", "the log takes no output of a pty");
 	out->pty = true;
 	r = process_size_read(&inner, &out->rows, &out->columns);
 	if (r)
-		memcpy(p->wrong, inner.wrong, sizeof(p->wrong));
+		memcpy(p->error, inner.error, sizeof(p->error));
 	return r;
 }
 
-static int take_timeout(struct params *p, struct process_spec *out)
+static int process_spec_read_timeout(struct params *p, struct process_spec *out)
 {
 	struct json_val v = json_get(p->body, "timeout");
 	double seconds;
@@ -212,7 +215,7 @@ static int take_timeout(struct params *p, struct process_spec *out)
 	if (json_type(v) == JSON_ABSENT || json_type(v) == JSON_NULL)
 		return 0;
 	if (json_double(v, &seconds) || seconds < 0 || seconds > PROCESS_TIMEOUT_MAX_S)
-		return params_wrong(p, "timeout",
+		return params_set_error(p, "timeout",
 			"it must be a number of seconds from 0 "
 			"(none) to 2592000");
 	out->timeout_ms = (uint64_t)(seconds * 1000);
@@ -230,18 +233,18 @@ struct scalars {
 	uint64_t output_limit;
 };
 
-static int take_cstr(
+static int process_spec_copy_text(
 	struct params *p, const char *name, struct str text, const char **out)
 {
 	if (!text.n)
 		return 0;
 	if (str_find_byte(text, '\0') < text.n)
-		return params_wrong(p, name, nul_text);
+		return params_set_error(p, name, nul_text);
 	*out = arena_cstr(p->arena, text);
-	return *out ? 0 : no_memory(p);
+	return *out ? 0 : process_spec_set_nomem(p);
 }
 
-static int take_scalars(struct params *p, struct process_spec *out)
+static int process_spec_read_scalars(struct params *p, struct process_spec *out)
 {
 	static const char *const full[] = {"discard", "wait", NULL};
 	static const char *const disconnect[] = {"continue", "kill", NULL};
@@ -266,22 +269,22 @@ static int take_scalars(struct params *p, struct process_spec *out)
 			.min = PROCESS_OUTPUT_MIN, .max = PROCESS_OUTPUT_MAX},
 	};
 	struct scalars s = {.output_limit = PROCESS_OUTPUT_DEFAULT};
-	int r = params_take(p, table, ARRAY_LEN(table), &s);
+	int r = params_read(p, table, ARRAY_LEN(table), &s);
 
 	if (r == 0 && s.cwd.n && s.cwd.p[0] != '/')
-		r = params_wrong(p, "cwd", "it must be an absolute path");
+		r = params_set_error(p, "cwd", "it must be an absolute path");
 	if (r == 0 && s.cwd.n >= FILE_PATH_MAX)
-		r = params_wrong(p, "cwd", "it is longer than any path");
+		r = params_set_error(p, "cwd", "it is longer than any path");
 	if (r == 0 && s.user.n > SPEC_USER)
-		r = params_wrong(p, "user", "it must have 256 bytes at most");
+		r = params_set_error(p, "user", "it must have 256 bytes at most");
 	if (r == 0 && s.tag.n > PROCESS_TAG_MAX)
-		r = params_wrong(p, "tag", "it must have 64 bytes at most");
+		r = params_set_error(p, "tag", "it must have 64 bytes at most");
 	if (r == 0)
-		r = take_cstr(p, "cwd", s.cwd, &out->cwd);
+		r = process_spec_copy_text(p, "cwd", s.cwd, &out->cwd);
 	if (r == 0)
-		r = take_cstr(p, "user", s.user, &out->user);
+		r = process_spec_copy_text(p, "user", s.user, &out->user);
 	if (r == 0)
-		r = take_cstr(p, "tag", s.tag, &out->tag);
+		r = process_spec_copy_text(p, "tag", s.tag, &out->tag);
 	out->takes_stdin = s.takes_stdin;
 	out->wait_when_full = s.when_full;
 	out->kill_on_disconnect = s.on_disconnect;
@@ -296,19 +299,20 @@ int process_spec_read(struct params *p, const char *const *env, struct process_s
 	int r;
 
 	*out = (struct process_spec){0};
-	r = take_scalars(p, out);
+	r = process_spec_read_scalars(p, out);
 	if (r == 0)
-		r = take_argv(p, out);
+		r = process_spec_read_argv(p, out);
 	if (r == 0)
-		r = take_env(p, env, out);
+		r = process_spec_read_env(p, env, out);
 	if (r == 0)
-		r = take_pty(p, out);
-	return r ? r : take_timeout(p, out);
+		r = process_spec_read_pty(p, out);
+	return r ? r : process_spec_read_timeout(p, out);
 }
 
 /* --- Signals --------------------------------------------------------------- */
 
 int process_signal_read(struct json_val v)
 {
-	return signal_number(json_type(v) == JSON_STRING ? json_inside(v) : json_raw(v));
+	return signal_number(
+		json_type(v) == JSON_STRING ? json_raw_content(v) : json_raw(v));
 }

@@ -9,8 +9,8 @@
 #include "server/params.h"
 
 /*
- * Parses text, a JSON object, as the body of p: as params_body, but with limits for as
- * many arguments and variables as the kernel takes.
+ * Parses text, a JSON object, as the body of p: as params_parse_body, but with limits
+ * for as many arguments and variables as the kernel takes.
  */
 int process_spec_parse(struct params *p, struct str text) MUST_USE;
 /*

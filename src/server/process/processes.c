@@ -21,7 +21,7 @@ struct process *processes_find(struct api *api, struct request *rq, struct str i
 	return p;
 }
 
-static void reply_process(struct request *rq, unsigned status, struct process *p)
+static void processes_reply_object(struct request *rq, unsigned status, struct process *p)
 {
 	struct jw w;
 
@@ -34,8 +34,8 @@ static void reply_process(struct request *rq, unsigned status, struct process *p
 /* --- Requests that wait for a process -------------------------------------- */
 
 /* In the request's arena. */
-struct waiter {
-	struct asked asked;
+struct process_waiter {
+	struct request_ops request_ops;
 	struct process_follower follower;
 	struct timer timer;
 	struct loop *loop;
@@ -43,80 +43,81 @@ struct waiter {
 	struct process *process;
 	/* Whether the request can be answered. */
 	bool (*is_ready)(const struct process *p);
-	void (*answer)(struct waiter *w);
+	void (*answer)(struct process_waiter *w);
 };
 
-static void waiter_leave(struct waiter *w)
+static void process_waiter_end(struct process_waiter *w)
 {
 	timer_cancel(w->loop, &w->timer);
 	w->rq->user = NULL;
 	process_unfollow(&w->follower);
 }
 
-static void waiter_gone(struct request *rq)
+static void process_waiter_on_close(struct request *rq)
 {
-	waiter_leave(rq->user);
+	process_waiter_end(rq->user);
 }
 
 /* The process stays allocated until the present batch of events is over. */
-static void waiter_answer(struct waiter *w)
+static void process_waiter_answer(struct process_waiter *w)
 {
-	waiter_leave(w);
+	process_waiter_end(w);
 	w->answer(w);
 }
 
-static void waiter_told(struct process_follower *f)
+static void process_waiter_on_change(struct process_follower *f)
 {
-	struct waiter *w = container_of(f, struct waiter, follower);
+	struct process_waiter *w = container_of(f, struct process_waiter, follower);
 
 	if (w->is_ready(w->process) || process_is_removed(w->process))
-		waiter_answer(w);
+		process_waiter_answer(w);
 }
 
-static void waiter_late(struct timer *t)
+static void process_waiter_on_timeout(struct timer *t)
 {
-	waiter_answer(container_of(t, struct waiter, timer));
+	process_waiter_answer(container_of(t, struct process_waiter, timer));
 }
 
 /*
  * Answers when the process is ready, or after ms (0: without a limit). False: out of
  * memory, and the request is answered.
  */
-static bool waiter_begin(struct api *api, const struct waiter *wanted, uint64_t ms)
+static bool process_waiter_begin(
+	struct api *api, const struct process_waiter *wanted, uint64_t ms)
 {
 	struct request *rq = wanted->rq;
-	struct waiter *w = arena_alloc(&rq->arena, sizeof(*w));
+	struct process_waiter *w = arena_alloc(&rq->arena, sizeof(*w));
 
 	if (!w) {
-		api_no_memory(rq);
+		api_reply_nomem(rq);
 		return false;
 	}
 	*w = *wanted;
-	w->asked.gone = waiter_gone;
-	w->follower.fn = waiter_told;
+	w->request_ops.on_close = process_waiter_on_close;
+	w->follower.fn = process_waiter_on_change;
 	w->loop = api->box->loop;
 	rq->user = w;
 	process_follow(w->process, &w->follower);
 	if (w->is_ready(w->process) ||
-		(ms && timer_set(w->loop, &w->timer, ms, waiter_late) < 0))
-		waiter_answer(w);
+		(ms && timer_set(w->loop, &w->timer, ms, process_waiter_on_timeout) < 0))
+		process_waiter_answer(w);
 	return true;
 }
 
-static bool has_started(const struct process *p)
+static bool processes_has_started(const struct process *p)
 {
 	return process_state(p) != PROCESS_STARTING;
 }
 
-static bool has_exited(const struct process *p)
+static bool processes_has_exited(const struct process *p)
 {
 	return process_state(p) == PROCESS_EXITED;
 }
 
 /* --- Start ----------------------------------------------------------------- */
 
-static void reply_failure(struct request *rq, unsigned status, enum process_reason reason,
-	const char *detail)
+static void processes_reply_failure(struct request *rq, unsigned status,
+	enum process_reason reason, const char *detail)
 {
 	struct jw w;
 
@@ -132,22 +133,22 @@ static void reply_failure(struct request *rq, unsigned status, enum process_reas
 	request_reply(rq, status, API_JSON);
 }
 
-static void answer_start(struct waiter *w, unsigned status)
+static void processes_answer_start(struct process_waiter *w, unsigned status)
 {
 	const char *detail;
 	enum process_reason reason;
 
 	if (process_state(w->process) == PROCESS_FAILED) {
 		reason = process_failure(w->process, &detail);
-		reply_failure(w->rq, 422, reason, detail);
+		processes_reply_failure(w->rq, 422, reason, detail);
 	} else if (process_state(w->process) == PROCESS_STARTING) {
 		request_fail(w->rq, 503, STR("The server stops."));
 	} else {
-		reply_process(w->rq, status, w->process);
+		processes_reply_object(w->rq, status, w->process);
 	}
 }
 
-static void answer_new(struct waiter *w)
+static void processes_answer_created(struct process_waiter *w)
 {
 	static const char folder[] = "/v1/processes/";
 	struct buf place = BUF_INIT(sizeof(folder) + PROCESS_ID_MAX);
@@ -159,16 +160,16 @@ static void answer_new(struct waiter *w)
 	if (process_state(w->process) != PROCESS_FAILED)
 		request_add_field(w->rq, STR("location"), buf_view(&place));
 	buf_free(&place);
-	answer_start(w, 201);
+	processes_answer_start(w, 201);
 }
 
-static void answer_again(struct waiter *w)
+static void processes_answer_replay(struct process_waiter *w)
 {
 	request_add_field(w->rq, STR("idempotent-replayed"), STR("true"));
-	answer_start(w, 200);
+	processes_answer_start(w, 200);
 }
 
-static void refuse_start(struct request *rq, int err, const char *why)
+static void processes_refuse_start(struct request *rq, int err, const char *why)
 {
 	char text[160];
 
@@ -181,13 +182,13 @@ static void refuse_start(struct request *rq, int err, const char *why)
 		return;
 	}
 	if (err == ERR_REFUSED) {
-		reply_failure(rq, 422, PROCESS_NO_RIGHTS, PROCESS_USER_FIXED);
+		processes_reply_failure(rq, 422, PROCESS_NO_RIGHTS, PROCESS_USER_FIXED);
 		return;
 	}
 	snprintf(text, sizeof(text), "The process cannot be started now: %s: %s.", why,
 		err_text(err));
 	/* Memory, processes and descriptors may be free again later. */
-	reply_failure(rq,
+	processes_reply_failure(rq,
 		err == -ENOMEM || err == -EAGAIN || err == -EMFILE || err == -ENFILE ||
 				err == ERR_CLOSED
 			? 503
@@ -195,17 +196,20 @@ static void refuse_start(struct request *rq, int err, const char *why)
 		PROCESS_START_FAILED, text);
 }
 
-static void start(struct api *api, struct request *rq, const struct process_spec *spec)
+static void processes_start_new(
+	struct api *api, struct request *rq, const struct process_spec *spec)
 {
-	struct waiter w = {.rq = rq, .is_ready = has_started, .answer = answer_new};
+	struct process_waiter w = {.rq = rq,
+		.is_ready = processes_has_started,
+		.answer = processes_answer_created};
 	const char *why;
 	int r = process_start(api->processes, spec, &w.process, &why);
 
 	if (r < 0)
-		refuse_start(rq, r, why);
-	else if (!process_own_by(rq, w.process))
-		api_no_memory(rq);
-	else if (waiter_begin(api, &w, 0))
+		processes_refuse_start(rq, r, why);
+	else if (!process_own_request(rq, w.process))
+		api_reply_nomem(rq);
+	else if (process_waiter_begin(api, &w, 0))
 		return;
 	/* If the client receives an error, the process is killed. */
 	if (r == 0)
@@ -213,25 +217,28 @@ static void start(struct api *api, struct request *rq, const struct process_spec
 }
 
 /* True: the key is known, and the request is answered. */
-static bool is_replayed(struct api *api, struct request *rq, struct process_spec *spec)
+static bool processes_replay_start(
+	struct api *api, struct request *rq, struct process_spec *spec)
 {
-	struct waiter w = {.rq = rq, .is_ready = has_started, .answer = answer_again};
+	struct process_waiter w = {.rq = rq,
+		.is_ready = processes_has_started,
+		.answer = processes_answer_replay};
 
-	sha256_of(rq->body, spec->request);
+	sha256_compute(rq->body, spec->request);
 	switch (process_key_find(api->processes, spec->key, spec->request, &w.process)) {
 	case PROCESS_KEY_NEW:
 		return false;
 	case PROCESS_KEY_KNOWN:
-		if (process_own_by(rq, w.process))
-			(void)waiter_begin(api, &w, 0);
+		if (process_own_request(rq, w.process))
+			(void)process_waiter_begin(api, &w, 0);
 		else
-			api_no_memory(rq);
+			api_reply_nomem(rq);
 		return true;
-	case PROCESS_KEY_OTHER:
+	case PROCESS_KEY_MISMATCH:
 		request_fail(rq, 409,
 			STR("This Idempotency-Key was used with another request."));
 		return true;
-	case PROCESS_KEY_GONE:
+	case PROCESS_KEY_REMOVED:
 		request_fail(rq, 410,
 			STR("The process of this Idempotency-Key has been removed."));
 		return true;
@@ -250,14 +257,14 @@ void processes_start(struct api *api, struct request *rq, struct str name)
 	if (r == 0)
 		r = process_spec_read(&p, api->box->shell_setup->env, &spec);
 	if (r == 0 && request_header(rq, STR("idempotency-key"), &key) == ERR_DUPLICATE)
-		r = params_wrong(&p, "Idempotency-Key", "it is given twice");
+		r = params_set_error(&p, "Idempotency-Key", "it is given twice");
 	if (r) {
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 		return;
 	}
 	spec.key = key;
-	if (!key.n || !is_replayed(api, rq, &spec))
-		start(api, rq, &spec);
+	if (!key.n || !processes_replay_start(api, rq, &spec))
+		processes_start_new(api, rq, &spec);
 }
 
 /* --- List and state -------------------------------------------------------- */
@@ -269,11 +276,11 @@ void processes_list(struct api *api, struct request *rq, struct str name)
 	struct process_info i;
 	struct str tag = {0};
 	struct jw w;
-	int r = params_take(&p, &table, 1, &tag);
+	int r = params_read(&p, &table, 1, &tag);
 
 	(void)name;
 	if (r) {
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 		return;
 	}
 	jw_init(&w, request_out(rq));
@@ -291,21 +298,23 @@ void processes_list(struct api *api, struct request *rq, struct str name)
 	request_reply(rq, 200, API_JSON);
 }
 
-static void answer_state(struct waiter *w)
+static void processes_answer_state(struct process_waiter *w)
 {
-	reply_process(w->rq, 200, w->process);
+	processes_reply_object(w->rq, 200, w->process);
 }
 
 void processes_get(struct api *api, struct request *rq, struct str id)
 {
-	static const struct param table = {"wait", PARAM_NUMBER, .max = ONCE_WAIT_MAX_S};
+	static const struct param table = {"wait", PARAM_NUMBER, .max = IDEM_WAIT_MAX_S};
 	struct params p = {.arena = &rq->arena, .query = rq->query};
-	struct waiter w = {.rq = rq, .is_ready = has_exited, .answer = answer_state};
+	struct process_waiter w = {.rq = rq,
+		.is_ready = processes_has_exited,
+		.answer = processes_answer_state};
 	uint64_t wait_s = 0;
-	int r = params_take(&p, &table, 1, &wait_s);
+	int r = params_read(&p, &table, 1, &wait_s);
 
 	if (r) {
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 		return;
 	}
 	w.process = processes_find(api, rq, id);
@@ -313,54 +322,56 @@ void processes_get(struct api *api, struct request *rq, struct str id)
 		return;
 	rq->needs_peer = wait_s;
 	if (wait_s)
-		(void)waiter_begin(api, &w, wait_s * 1000);
+		(void)process_waiter_begin(api, &w, wait_s * 1000);
 	else
-		reply_process(rq, 200, w.process);
+		processes_reply_object(rq, 200, w.process);
 }
 
 /* --- Removal, signals, size ------------------------------------------------ */
 
-static void answer_delete(struct waiter *w)
+static void processes_answer_delete(struct process_waiter *w)
 {
 	struct process *p = w->process;
 
-	if (!has_exited(p)) {
+	if (!processes_has_exited(p)) {
 		request_fail(w->rq, 409,
 			STR("The process was killed and does not end. Try again later."));
 		return;
 	}
 	process_remove(p);
-	reply_process(w->rq, 200, p);
+	processes_reply_object(w->rq, 200, p);
 }
 
 void processes_delete(struct api *api, struct request *rq, struct str id)
 {
-	struct waiter w = {.rq = rq, .is_ready = has_exited, .answer = answer_delete};
+	struct process_waiter w = {.rq = rq,
+		.is_ready = processes_has_exited,
+		.answer = processes_answer_delete};
 
 	w.process = processes_find(api, rq, id);
 	if (!w.process)
 		return;
 	process_kill(w.process);
-	(void)waiter_begin(api, &w, DELETE_MS);
+	(void)process_waiter_begin(api, &w, DELETE_MS);
 }
 
 /* Parses the body. False: it is malformed, and the request is answered. */
-static bool read_body(struct request *rq, struct params *p)
+static bool processes_read_body(struct request *rq, struct params *p)
 {
-	int r = params_body(p, rq->body);
+	int r = params_parse_body(p, rq->body);
 
 	if (r)
-		api_refuse(rq, (unsigned)r, p->wrong);
+		api_refuse(rq, (unsigned)r, p->error);
 	return r == 0;
 }
 
 /* Answers with the result r of an operation: 0 or -errno. */
-static void reply_done(struct request *rq, struct process *p, int r)
+static void processes_reply_result(struct request *rq, struct process *p, int r)
 {
 	char text[128];
 
 	if (r == 0) {
-		reply_process(rq, 200, p);
+		processes_reply_object(rq, 200, p);
 		return;
 	}
 	if (r == -ESRCH)
@@ -388,17 +399,17 @@ void processes_signal(struct api *api, struct request *rq, struct str id)
 	unsigned target = PROCESS_TREE;
 	int r, signo;
 
-	if (!at || !read_body(rq, &p))
+	if (!at || !processes_read_body(rq, &p))
 		return;
 	signo = process_signal_read(json_get(p.body, "signal"));
-	r = params_take(&p, &to, 1, &target);
+	r = params_read(&p, &to, 1, &target);
 	if (r == 0 && !signo)
-		r = params_wrong(
+		r = params_set_error(
 			&p, "signal", "it must be the name or number of a signal");
 	if (r)
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 	else
-		reply_done(
+		processes_reply_result(
 			rq, at, process_signal(at, signo, (enum process_target)target));
 }
 
@@ -409,11 +420,11 @@ void processes_resize(struct api *api, struct request *rq, struct str id)
 	uint16_t rows, columns;
 	int r;
 
-	if (!at || !read_body(rq, &p))
+	if (!at || !processes_read_body(rq, &p))
 		return;
 	r = process_size_read(&p, &rows, &columns);
 	if (r)
-		api_refuse(rq, (unsigned)r, p.wrong);
+		api_refuse(rq, (unsigned)r, p.error);
 	else
-		reply_done(rq, at, process_resize(at, rows, columns));
+		processes_reply_result(rq, at, process_resize(at, rows, columns));
 }

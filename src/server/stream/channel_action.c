@@ -6,79 +6,84 @@
 
 #include "base/clock.h"
 #include "limits.h"
-#include "server/idempotency/once_private.h"
+#include "server/idempotency/idem_private.h"
 
 #include <stdio.h>
 
-enum follow_state {
-	FOLLOW_OUTPUT,
-	FOLLOW_ANSWER, /* all output was sent; the final state is sent */
+enum action_channel_state {
+	ACTION_CHANNEL_OUTPUT,
+	ACTION_CHANNEL_ANSWER, /* all output was sent; the final state is sent */
 };
 
-struct follow {
-	struct followed base;
-	enum follow_state state;
+struct action_channel {
+	struct ledger_channel base;
+	enum action_channel_state state;
 	char id[LEDGER_ID_MAX + 1];
-	enum ledger_state told;
+	enum ledger_state sent_state;
 	uint64_t at; /* offset in the output, then in the answer */
 };
 
-static struct follow *follow_of(struct channel *c)
+static struct action_channel *channel_action_cast(struct channel *c)
 {
-	return container_of(c, struct follow, base.channel);
+	return container_of(c, struct action_channel, base.channel);
 }
 
-static struct follow *follow_new(struct once *o, const struct ledger_entry *e)
+static struct action_channel *channel_action_new(
+	struct idem *o, const struct ledger_entry *e)
 {
-	struct followed *made = followed_new(o, sizeof(struct follow));
-	struct follow *f = made ? container_of(made, struct follow, base) : NULL;
+	struct ledger_channel *made =
+		ledger_channel_new(o, sizeof(struct action_channel));
+	struct action_channel *f =
+		made ? container_of(made, struct action_channel, base) : NULL;
 
 	if (!f)
 		return NULL;
 	memcpy(f->id, e->id, sizeof(f->id));
-	f->told = e->state;
+	f->sent_state = e->state;
 	return f;
 }
 
 /* NULL: the action is not recorded any more. */
-static struct ledger_entry *entry_of(const struct follow *f)
+static struct ledger_entry *channel_action_find_entry(const struct action_channel *f)
 {
-	const struct once *o = followed_once(&f->base);
+	const struct idem *o = ledger_channel_get_idem(&f->base);
 	struct ledger_entry *e;
 
-	return ledger_find(&o->ledger, str_c(f->id), &e) == LEDGER_HERE ? e : NULL;
+	return ledger_find(&o->ledger, str_c(f->id), &e) == LEDGER_PRESENT ? e : NULL;
 }
 
-static struct channel *no(struct channel_refusal *why, unsigned status, const char *words)
+static struct channel *channel_action_refuse(
+	struct channel_refusal *why, unsigned status, const char *words)
 {
 	why->status = status;
 	snprintf(why->text, sizeof(why->text), "%s", words);
-	why->words = why->text;
+	why->message = why->text;
 	return NULL;
 }
 
-static struct channel *begin(struct stream *s, const struct stream_ask *ask, struct jw *w,
-	struct channel_refusal *why)
+static struct channel *channel_action_begin(struct stream *s,
+	const struct stream_request *ask, struct jw *w, struct channel_refusal *why)
 {
 	uint64_t from = ask->offset == UINT64_MAX ? 0 : ask->offset;
-	struct once *o = stream_api(s)->once;
-	struct once_refusal refused;
+	struct idem *o = stream_get_api(s)->idem;
+	struct idem_refusal refused;
 	struct ledger_entry *e;
-	struct follow *f;
+	struct action_channel *f;
 	bool known;
 
-	if (once_submit(o, ask->action_id, ask->action, from > 0, &e, &known, &refused))
-		return no(why, refused.status, refused.words);
+	if (idem_submit(o, ask->action_id, ask->action, from > 0, &e, &known, &refused))
+		return channel_action_refuse(why, refused.status, refused.message);
 	if (!known)
-		stream_api(s)->last_action = clock_ms();
-	if (from > once_output_end(e))
-		return no(why, 416, "The action has not printed so much.");
-	f = follow_new(o, e);
+		stream_get_api(s)->last_action = clock_ms();
+	if (from > idem_output_end(e))
+		return channel_action_refuse(
+			why, 416, "The action has not printed so much.");
+	f = channel_action_new(o, e);
 	if (!f)
-		return no(why, 503, "Out of memory.");
+		return channel_action_refuse(why, 503, "Out of memory.");
 	f->at = from;
 	jw_key(w, "state");
-	jw_cstr(w, once_word(e));
+	jw_cstr(w, idem_get_entry_state(e));
 	jw_key(w, "replayed");
 	jw_bool(w, known);
 	return &f->base.channel;
@@ -86,42 +91,46 @@ static struct channel *begin(struct stream *s, const struct stream_ask *ask, str
 
 /* --- Frames about the action ----------------------------------------------------- */
 
-static void say_state(struct follow *f, const struct ledger_entry *e)
+static void channel_action_send_state(
+	struct action_channel *f, const struct ledger_entry *e)
 {
 	struct jw w;
 
-	f->told = e->state;
-	channel_say(&f->base.channel, &w, "state");
+	f->sent_state = e->state;
+	channel_begin_text(&f->base.channel, &w, "state");
 	jw_key(&w, "state");
-	jw_cstr(&w, once_word(e));
-	channel_said(&f->base.channel, &w);
+	jw_cstr(&w, idem_get_entry_state(e));
+	channel_end_text(&f->base.channel, &w);
 }
 
-static void say_ended(struct follow *f, const struct ledger_entry *e, uint64_t answer)
+static void channel_action_send_ended(
+	struct action_channel *f, const struct ledger_entry *e, uint64_t answer)
 {
 	struct jw w;
 
-	channel_say(&f->base.channel, &w, "ended");
-	once_put_end(&w, e);
+	channel_begin_text(&f->base.channel, &w, "ended");
+	idem_put_end(&w, e);
 	jw_key(&w, "status");
 	jw_uint(&w, e->status ? e->status : 200);
 	jw_key(&w, "answer");
 	jw_uint(&w, answer);
-	channel_said(&f->base.channel, &w);
+	channel_end_text(&f->base.channel, &w);
 }
 
-static int send_output(struct follow *f, const struct ledger_entry *e, size_t max)
+static int channel_action_send_output(
+	struct action_channel *f, const struct ledger_entry *e, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
 	struct output_part part;
 	struct channel *c = &f->base.channel;
-	int r = once_read_output(followed_once(&f->base), e, f->at, max, &bytes, &part);
+	int r = idem_read_output(
+		ledger_channel_get_idem(&f->base), e, f->at, max, &bytes, &part);
 
 	if (r < 0) {
 		channel_close(c, -1, "What the action printed cannot be read.");
 	} else {
 		if (part.from > f->at)
-			channel_say_gap(c, f->at, part.from);
+			channel_send_gap(c, f->at, part.from);
 		f->at = part.next;
 		if (bytes.n)
 			channel_send(
@@ -135,11 +144,13 @@ static int send_output(struct follow *f, const struct ledger_entry *e, size_t ma
  * Sends a part of the answer. "ended" goes before its first bytes; the channel ends after
  * its last.
  */
-static int send_answer(struct follow *f, const struct ledger_entry *e, size_t max)
+static int channel_action_send_answer(
+	struct action_channel *f, const struct ledger_entry *e, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
 	uint64_t all;
-	int r = once_read_answer(followed_once(&f->base), e, f->at, max, &bytes, &all);
+	int r = idem_read_answer(
+		ledger_channel_get_idem(&f->base), e, f->at, max, &bytes, &all);
 
 	if (r < 0) {
 		channel_close(&f->base.channel, -1,
@@ -148,7 +159,7 @@ static int send_answer(struct follow *f, const struct ledger_entry *e, size_t ma
 		return -1;
 	}
 	if (!f->at)
-		say_ended(f, e, all);
+		channel_action_send_ended(f, e, all);
 	if (bytes.n)
 		channel_send(&f->base.channel, CHANNEL_ANSWER, f->at, bytes.n,
 			buf_view(&bytes));
@@ -160,10 +171,10 @@ static int send_answer(struct follow *f, const struct ledger_entry *e, size_t ma
 	return -1;
 }
 
-static int more(struct channel *c, size_t max)
+static int channel_action_send_next(struct channel *c, size_t max)
 {
-	struct follow *f = follow_of(c);
-	const struct ledger_entry *e = entry_of(f);
+	struct action_channel *f = channel_action_cast(c);
+	const struct ledger_entry *e = channel_action_find_entry(f);
 
 	if (max > STREAM_PIECE)
 		max = STREAM_PIECE;
@@ -171,40 +182,42 @@ static int more(struct channel *c, size_t max)
 		channel_close(c, -1, "The action is not kept any more.");
 		return -1;
 	}
-	if (f->state == FOLLOW_ANSWER)
-		return send_answer(f, e, max);
-	if (e->state != f->told && !once_has_ended(e))
-		say_state(f, e);
-	if (f->at < once_output_end(e))
-		return send_output(f, e, max);
-	if (!once_has_ended(e))
+	if (f->state == ACTION_CHANNEL_ANSWER)
+		return channel_action_send_answer(f, e, max);
+	if (e->state != f->sent_state && !idem_has_ended(e))
+		channel_action_send_state(f, e);
+	if (f->at < idem_output_end(e))
+		return channel_action_send_output(f, e, max);
+	if (!idem_has_ended(e))
 		return 1;
-	f->state = FOLLOW_ANSWER;
+	f->state = ACTION_CHANNEL_ANSWER;
 	f->at = 0;
 	return 0;
 }
 
 /* --- Requests of the peer -------------------------------------------------------- */
 
-static void input(struct channel *c, struct str bytes)
+static void channel_action_input(struct channel *c, struct str bytes)
 {
 	(void)bytes;
 	channel_close(c, -1, "An action takes no input.");
 }
 
-static void cancel(struct channel *c, unsigned mode)
+static void channel_action_cancel(struct channel *c, unsigned mode)
 {
-	struct follow *f = follow_of(c);
-	struct ledger_entry *e = entry_of(f);
+	struct action_channel *f = channel_action_cast(c);
+	struct ledger_entry *e = channel_action_find_entry(f);
 
-	if (e && once_tell_to_end(followed_once(&f->base), e, mode + ACT_STOP_INT) < 0)
-		channel_complain(c, "The end of the action cannot be recorded.");
+	if (e &&
+		idem_cancel_action(
+			ledger_channel_get_idem(&f->base), e, mode + ACT_STOP_INT) < 0)
+		channel_send_error(c, "The end of the action cannot be recorded.");
 }
 
 const struct channel_kind channel_action = {
-	.begin = begin,
-	.more = more,
-	.input = input,
-	.cancel = cancel,
-	.free = followed_free,
+	.begin = channel_action_begin,
+	.more = channel_action_send_next,
+	.input = channel_action_input,
+	.cancel = channel_action_cancel,
+	.free = ledger_channel_free,
 };

@@ -25,15 +25,15 @@
 
 enum { NAME = 8 };
 
-struct pipe {
+struct fd_channel {
 	struct channel channel;
 	struct streams *all;
-	struct pipe *next;       /* in the list of terminals with a name */
+	struct fd_channel *next; /* in the list of terminals with a name */
 	char name[2 * NAME + 1]; /* empty: the terminal ends with its stream */
-	struct buf kept;
-	uint64_t kept_at;  /* offset of kept */
-	uint64_t began;    /* offset of the channel's first byte */
-	struct timer away; /* limits the wait for the peer */
+	struct buf unacked;
+	uint64_t unacked_at;  /* offset of kept */
+	uint64_t began;       /* offset of the channel's first byte */
+	struct timer timeout; /* limits the wait for the peer */
 	int fd;
 	struct io io;  /* registered only while events are needed */
 	struct buf in; /* input that fd has not taken */
@@ -45,27 +45,27 @@ struct pipe {
 	struct later later;
 };
 
-static struct pipe *pipe_of(struct channel *c)
+static struct fd_channel *channel_fd_cast(struct channel *c)
 {
-	return container_of(c, struct pipe, channel);
+	return container_of(c, struct fd_channel, channel);
 }
 
-static struct loop *loop_of(const struct pipe *p)
+static struct loop *channel_fd_get_loop(const struct fd_channel *p)
 {
 	return p->all->api->box->loop;
 }
 
 /* Adds p to the list, as the newest terminal with a name. */
-static void enlist(struct pipe *p)
+static void channel_fd_enlist(struct fd_channel *p)
 {
 	p->next = p->all->terminals;
 	p->all->terminals = p;
 }
 
 /* Removes p from the list, if it is there. */
-static void strike_out(struct pipe *p)
+static void channel_fd_unlist(struct fd_channel *p)
 {
-	struct pipe **at = &p->all->terminals;
+	struct fd_channel **at = &p->all->terminals;
 
 	while (*at && *at != p)
 		at = &(*at)->next;
@@ -73,29 +73,30 @@ static void strike_out(struct pipe *p)
 		*at = p->next;
 }
 
-static io_fn on_event;
+static io_fn channel_fd_on_event;
 
 /*
  * epoll reports a hang-up to every registered descriptor, so without events p is removed.
  */
-static void watch(struct pipe *p, uint32_t events)
+static void channel_fd_set_events(struct fd_channel *p, uint32_t events)
 {
-	struct loop *l = loop_of(p);
+	struct loop *l = channel_fd_get_loop(p);
 
 	if (!events)
 		loop_remove(l, &p->io);
 	else if (p->io.fd >= 0)
-		loop_want(l, &p->io, events);
-	else if (loop_add(l, &p->io, p->fd, events, on_event) < 0)
+		loop_set_events(l, &p->io, events);
+	else if (loop_add(l, &p->io, p->fd, events, channel_fd_on_event) < 0)
 		channel_wake(&p->channel);
 }
 
-static void settle(struct pipe *p)
+static void channel_fd_update_events(struct fd_channel *p)
 {
-	watch(p, (p->channel.ready ? 0U : EPOLLIN) | (p->in.n ? EPOLLOUT : 0U));
+	channel_fd_set_events(
+		p, (p->channel.ready ? 0U : EPOLLIN) | (p->in.n ? EPOLLOUT : 0U));
 }
 
-static void flush(struct pipe *p)
+static void channel_fd_flush(struct fd_channel *p)
 {
 	size_t before = p->in.n;
 
@@ -118,22 +119,22 @@ static void flush(struct pipe *p)
 			shutdown(p->fd, SHUT_WR);
 	}
 	if (before > p->in.n)
-		channel_took(&p->channel, before - p->in.n);
+		channel_ack_input(&p->channel, before - p->in.n);
 }
 
-static void on_event(struct io *io, uint32_t events)
+static void channel_fd_on_event(struct io *io, uint32_t events)
 {
-	struct pipe *p = container_of(io, struct pipe, io);
+	struct fd_channel *p = container_of(io, struct fd_channel, io);
 
 	if (events & EPOLLOUT)
-		flush(p);
+		channel_fd_flush(p);
 	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
 		channel_wake(&p->channel);
-	settle(p);
+	channel_fd_update_events(p);
 }
 
 /* Gets at most max bytes to send. Returns their number; 0: the end; -1 with errno. */
-static ssize_t next_bytes(struct pipe *p, size_t max, const char **at)
+static ssize_t channel_fd_read_next(struct fd_channel *p, size_t max, const char **at)
 {
 	static char piece[STREAM_PIECE];
 	size_t room = max < sizeof(piece) ? max : sizeof(piece), held;
@@ -141,16 +142,16 @@ static ssize_t next_bytes(struct pipe *p, size_t max, const char **at)
 	ssize_t n;
 
 	if (p->name[0]) {
-		buf_consume(&p->kept, p->began + p->channel.acked - p->kept_at);
-		p->kept_at = p->began + p->channel.acked;
-		held = (size_t)(p->at - p->kept_at);
-		if (p->kept.n > held) {
-			*at = p->kept.p + held;
-			return (ssize_t)(p->kept.n - held < room ? p->kept.n - held
-								 : room);
+		buf_consume(&p->unacked, p->began + p->channel.acked - p->unacked_at);
+		p->unacked_at = p->began + p->channel.acked;
+		held = (size_t)(p->at - p->unacked_at);
+		if (p->unacked.n > held) {
+			*at = p->unacked.p + held;
+			return (ssize_t)(p->unacked.n - held < room ? p->unacked.n - held
+								    : room);
 		}
 		room = STREAM_LIVE - held < room ? STREAM_LIVE - held : room;
-		to = buf_room(&p->kept, room);
+		to = buf_reserve(&p->unacked, room);
 	}
 	if (!to)
 		errno = ENOMEM;
@@ -158,18 +159,18 @@ static ssize_t next_bytes(struct pipe *p, size_t max, const char **at)
 		n = to ? read(p->fd, to, room) : -1;
 	while (n < 0 && errno == EINTR);
 	if (n > 0 && p->name[0])
-		buf_commit(&p->kept, (size_t)n);
+		buf_commit(&p->unacked, (size_t)n);
 	*at = to;
 	return n;
 }
 
-static void park(struct pipe *p);
+static void channel_fd_park(struct fd_channel *p);
 
-static int more(struct channel *c, size_t max)
+static int channel_fd_send_next(struct channel *c, size_t max)
 {
-	struct pipe *p = pipe_of(c);
+	struct fd_channel *p = channel_fd_cast(c);
 	const char *bytes;
-	ssize_t n = next_bytes(p, max, &bytes);
+	ssize_t n = channel_fd_read_next(p, max, &bytes);
 
 	if (n > 0) {
 		channel_send(c, CHANNEL_OUTPUT, p->at, (uint64_t)n,
@@ -183,75 +184,75 @@ static int more(struct channel *c, size_t max)
 	 */
 	if (p->child.pid || (n < 0 && errno == EAGAIN && p->exit_code < 0)) {
 		c->ready = false;
-		watch(p,
+		channel_fd_set_events(p,
 			n < 0 && errno == EAGAIN ? EPOLLIN | (p->in.n ? EPOLLOUT : 0U)
 						 : 0U);
 		return 1;
 	}
 	if (p->name[0]) {
 		/* The peer may not receive the end, so the terminal is kept for it. */
-		loop_remove(loop_of(p), &p->io);
+		loop_remove(channel_fd_get_loop(p), &p->io);
 		fd_close(&p->fd);
 		buf_free(&p->in);
-		channel_part(c, p->exit_code, NULL);
-		park(p);
+		channel_detach(c, p->exit_code, NULL);
+		channel_fd_park(p);
 	} else {
 		channel_close(c, p->exit_code, NULL);
 	}
 	return -1;
 }
 
-static void input(struct channel *c, struct str bytes)
+static void channel_fd_input(struct channel *c, struct str bytes)
 {
-	struct pipe *p = pipe_of(c);
+	struct fd_channel *p = channel_fd_cast(c);
 
 	buf_str(&p->in, bytes);
 	if (p->in.err) {
 		channel_close(c, -1, "Out of memory.");
 		return;
 	}
-	flush(p);
-	settle(p);
+	channel_fd_flush(p);
+	channel_fd_update_events(p);
 }
 
-static void end(struct channel *c)
+static void channel_fd_end_input(struct channel *c)
 {
-	struct pipe *p = pipe_of(c);
+	struct fd_channel *p = channel_fd_cast(c);
 
 	p->in_ended = true;
-	flush(p);
+	channel_fd_flush(p);
 }
 
-static void resize(struct channel *c, uint16_t rows, uint16_t columns)
+static void channel_fd_resize(struct channel *c, uint16_t rows, uint16_t columns)
 {
-	if (pty_resize(pipe_of(c)->fd, rows, columns) < 0)
-		channel_complain(c, "The terminal does not take a size.");
+	if (pty_resize(channel_fd_cast(c)->fd, rows, columns) < 0)
+		channel_send_error(c, "The terminal does not take a size.");
 }
 
-static void free_now(struct later *later)
+static void channel_fd_free_memory(struct later *later)
 {
-	free(container_of(later, struct pipe, later));
+	free(container_of(later, struct fd_channel, later));
 }
 
 /* Closing the pty hangs up processes that still have the terminal. */
-static void free_pipe(struct channel *c)
+static void channel_fd_free(struct channel *c)
 {
-	struct pipe *p = pipe_of(c);
+	struct fd_channel *p = channel_fd_cast(c);
 
-	strike_out(p);
-	timer_cancel(loop_of(p), &p->away);
-	buf_free(&p->kept);
+	channel_fd_unlist(p);
+	timer_cancel(channel_fd_get_loop(p), &p->timeout);
+	buf_free(&p->unacked);
 	children_forget(&p->child);
 	spawn_report_close(&p->report);
-	loop_remove(loop_of(p), &p->io);
+	loop_remove(channel_fd_get_loop(p), &p->io);
 	fd_close(&p->fd);
 	buf_free(&p->in);
-	loop_free_later(loop_of(p), &p->later, free_now);
+	loop_defer_free(channel_fd_get_loop(p), &p->later, channel_fd_free_memory);
 }
 
-static struct pipe *pipe_new(struct streams *all)
+static struct fd_channel *channel_fd_new(struct streams *all)
 {
-	struct pipe *p = calloc(1, sizeof(*p));
+	struct fd_channel *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -259,79 +260,81 @@ static struct pipe *pipe_new(struct streams *all)
 	p->fd = p->io.fd = p->report.fd = -1;
 	p->exit_code = -1;
 	buf_init(&p->in, STREAM_INPUT);
-	buf_init(&p->kept, STREAM_LIVE);
+	buf_init(&p->unacked, STREAM_LIVE);
 	return p;
 }
 
 /* --- Terminals that wait for their peers ------------------------------------------ */
 
-static void gave_up(struct timer *t)
+static void channel_fd_on_timeout(struct timer *t)
 {
-	free_pipe(&container_of(t, struct pipe, away)->channel);
+	channel_fd_free(&container_of(t, struct fd_channel, timeout)->channel);
 }
 
 /* Frees the terminal that has waited longest if too many wait. */
-static void make_room(struct streams *all)
+static void channel_fd_evict_oldest(struct streams *all)
 {
-	struct pipe *oldest = NULL;
+	struct fd_channel *oldest = NULL;
 	unsigned n = 0;
 
-	for (struct pipe *p = all->terminals; p; p = p->next)
+	for (struct fd_channel *p = all->terminals; p; p = p->next)
 		if (!p->channel.stream) {
 			oldest = p;
 			n++;
 		}
 	if (n > STREAM_AWAY_MAX)
-		free_pipe(&oldest->channel);
+		channel_fd_free(&oldest->channel);
 }
 
 /*
  * Makes the terminal wait for its peer, without a stream. Further output waits in the
  * pty.
  */
-static void park(struct pipe *p)
+static void channel_fd_park(struct fd_channel *p)
 {
-	strike_out(p);
-	enlist(p);
+	channel_fd_unlist(p);
+	channel_fd_enlist(p);
 	p->channel.ready = true;
-	settle(p);
-	if (timer_set(loop_of(p), &p->away, STREAM_AWAY_MS, gave_up))
-		free_pipe(&p->channel);
+	channel_fd_update_events(p);
+	if (timer_set(channel_fd_get_loop(p), &p->timeout, STREAM_AWAY_MS,
+		    channel_fd_on_timeout))
+		channel_fd_free(&p->channel);
 	else
-		make_room(p->all);
+		channel_fd_evict_oldest(p->all);
 }
 
-static bool wait_for_peer(struct channel *c)
+static bool channel_fd_wait_peer(struct channel *c)
 {
-	struct pipe *p = pipe_of(c);
+	struct fd_channel *p = channel_fd_cast(c);
 
 	if (!p->name[0])
 		return false;
 	c->stream = NULL;
-	park(p);
+	channel_fd_park(p);
 	return true;
 }
 
 void terminals_end(struct streams *all)
 {
 	while (all->terminals)
-		free_pipe(&all->terminals->channel);
+		channel_fd_free(&all->terminals->channel);
 }
 
-static bool keep(struct pipe *p)
+static bool channel_fd_set_name(struct fd_channel *p)
 {
 	uint8_t name[NAME];
 
 	if (random_bytes(name, sizeof(name)))
 		return false;
 	hex_encode(name, sizeof(name), p->name);
-	enlist(p);
+	channel_fd_enlist(p);
 	return true;
 }
 
-static struct pipe *find_kept(const struct streams *all, struct str name)
+static struct fd_channel *channel_fd_find_terminal(
+	const struct streams *all, struct str name)
 {
-	struct pipe *p = all->terminals;
+	struct fd_channel *p = all->terminals;
 
 	while (p && !str_eq(name, str_c(p->name)))
 		p = p->next;
@@ -342,10 +345,10 @@ static struct pipe *find_kept(const struct streams *all, struct str name)
  * Moves a terminal to this stream; it continues after the bytes that the peer has. NULL:
  * *why has the reason.
  */
-static struct pipe *take_up(
-	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+static struct fd_channel *channel_fd_resume_terminal(
+	struct stream *s, const struct stream_request *ask, struct channel_refusal *why)
 {
-	struct pipe *p = find_kept(s->all, ask->terminal);
+	struct fd_channel *p = channel_fd_find_terminal(s->all, ask->terminal);
 
 	if (!p) {
 		*why = (struct channel_refusal){
@@ -353,24 +356,25 @@ static struct pipe *take_up(
 		return NULL;
 	}
 	if (ask->offset != UINT64_MAX &&
-		(ask->offset < p->kept_at || ask->offset > p->kept_at + p->kept.n)) {
+		(ask->offset < p->unacked_at ||
+			ask->offset > p->unacked_at + p->unacked.n)) {
 		*why = (struct channel_refusal){
 			416, "This is not where the terminal can go on.", ""};
 		return NULL;
 	}
 	if (p->channel.stream)
-		channel_part(&p->channel, -1, "Another connection has taken over.");
-	timer_cancel(loop_of(p), &p->away);
-	p->at = p->began = ask->offset == UINT64_MAX ? p->kept_at : ask->offset;
+		channel_detach(&p->channel, -1, "Another connection has taken over.");
+	timer_cancel(channel_fd_get_loop(p), &p->timeout);
+	p->at = p->began = ask->offset == UINT64_MAX ? p->unacked_at : ask->offset;
 	p->channel.sent = p->channel.acked = 0;
 	return p;
 }
 
 /* --- A terminal with its own shell ---------------------------------------------- */
 
-static void child_ended(struct child *child, int status)
+static void channel_fd_on_exit(struct child *child, int status)
 {
-	struct pipe *p = container_of(child, struct pipe, child);
+	struct fd_channel *p = container_of(child, struct fd_channel, child);
 
 	p->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	p->child.pid = 0;
@@ -378,8 +382,8 @@ static void child_ended(struct child *child, int status)
 }
 
 /* Starts the user's shell on a new pty. Returns 0 or -errno. */
-static int start_shell(
-	struct pipe *p, const struct stream_ask *ask, const struct shell_setup *setup)
+static int channel_fd_start_shell(struct fd_channel *p, const struct stream_request *ask,
+	const struct shell_setup *setup)
 {
 	const char *argv[] = {setup->arg0, NULL};
 	struct spawn s = {
@@ -400,31 +404,31 @@ static int start_shell(
 	r = spawn(&s, &pid, &p->report);
 	fd_close(&s.tty);
 	if (!r)
-		children_watch(&p->child, pid, child_ended);
+		children_watch(&p->child, pid, channel_fd_on_exit);
 	return r;
 }
 
-static struct pipe *new_terminal(
-	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+static struct fd_channel *channel_fd_new_terminal(
+	struct stream *s, const struct stream_request *ask, struct channel_refusal *why)
 {
-	const struct shell_setup *setup = stream_api(s)->box->shell_setup;
-	struct pipe *p = setup->path ? pipe_new(s->all) : NULL;
-	bool ok = p && start_shell(p, ask, setup) == 0;
+	const struct shell_setup *setup = stream_get_api(s)->box->shell_setup;
+	struct fd_channel *p = setup->path ? channel_fd_new(s->all) : NULL;
+	bool ok = p && channel_fd_start_shell(p, ask, setup) == 0;
 
-	if (ok && (!ask->keep || keep(p)))
+	if (ok && (!ask->keep || channel_fd_set_name(p)))
 		return p;
-	why->words = setup->path ? "No terminal could be made."
-				 : "There is no shell in this sandbox.";
+	why->message = setup->path ? "No terminal could be made."
+				   : "There is no shell in this sandbox.";
 	if (p)
-		free_pipe(&p->channel);
+		channel_fd_free(&p->channel);
 	return NULL;
 }
 
-static struct channel *begin_terminal(struct stream *s, const struct stream_ask *ask,
-	struct jw *w, struct channel_refusal *why)
+static struct channel *channel_fd_begin_terminal(struct stream *s,
+	const struct stream_request *ask, struct jw *w, struct channel_refusal *why)
 {
-	struct pipe *p =
-		ask->terminal.n ? take_up(s, ask, why) : new_terminal(s, ask, why);
+	struct fd_channel *p = ask->terminal.n ? channel_fd_resume_terminal(s, ask, why)
+					       : channel_fd_new_terminal(s, ask, why);
 
 	if (!p)
 		return NULL;
@@ -439,26 +443,26 @@ static struct channel *begin_terminal(struct stream *s, const struct stream_ask 
 		jw_key(w, "offset");
 		jw_uint(w, p->at);
 		jw_key(w, "input");
-		jw_uint(w, p->channel.got);
+		jw_uint(w, p->channel.received);
 	}
 	return &p->channel;
 }
 
 const struct channel_kind channel_terminal = {
-	.begin = begin_terminal,
-	.more = more,
-	.input = input,
-	.resize = resize,
-	.wait = wait_for_peer,
-	.free = free_pipe,
+	.begin = channel_fd_begin_terminal,
+	.more = channel_fd_send_next,
+	.input = channel_fd_input,
+	.resize = channel_fd_resize,
+	.wait = channel_fd_wait_peer,
+	.free = channel_fd_free,
 };
 
 /* --- A connection to this server ------------------------------------------------ */
 
-static struct channel *begin_http(struct stream *s, const struct stream_ask *ask,
-	struct jw *w, struct channel_refusal *why)
+static struct channel *channel_fd_begin_http(struct stream *s,
+	const struct stream_request *ask, struct jw *w, struct channel_refusal *why)
 {
-	struct pipe *p;
+	struct fd_channel *p;
 	int pair[2], r;
 
 	(void)w;
@@ -467,26 +471,26 @@ static struct channel *begin_http(struct stream *s, const struct stream_ask *ask
 			403, "The peer has not proved the session key.", ""};
 		return NULL;
 	}
-	p = pipe_new(s->all);
+	p = channel_fd_new(s->all);
 	r = p ? fd_socketpair(SOCK_STREAM, pair) : -ENOMEM;
 	if (!r) {
 		p->fd = pair[0];
-		r = server_take(stream_api(s)->server, pair[1], ask->authorized);
+		r = server_adopt(stream_get_api(s)->server, pair[1], ask->authorized);
 		if (r)
 			fd_close(&p->fd);
 	}
 	if (!r)
 		return &p->channel;
 	free(p);
-	why->words = r == ERR_LIMIT ? "Too many connections." : "Out of memory.";
+	why->message = r == ERR_LIMIT ? "Too many connections." : "Out of memory.";
 	return NULL;
 }
 
 const struct channel_kind channel_http = {
 	.open = true,
-	.begin = begin_http,
-	.more = more,
-	.input = input,
-	.end = end,
-	.free = free_pipe,
+	.begin = channel_fd_begin_http,
+	.more = channel_fd_send_next,
+	.input = channel_fd_input,
+	.end = channel_fd_end_input,
+	.free = channel_fd_free,
 };

@@ -3,36 +3,37 @@
 
 #include <stdlib.h>
 
-struct once *followed_once(const struct followed *f)
+struct idem *ledger_channel_get_idem(const struct ledger_channel *f)
 {
-	return stream_api(f->channel.stream)->once;
+	return stream_get_api(f->channel.stream)->idem;
 }
 
-static void on_news(struct once_follower *follower)
+static void ledger_channel_on_change(struct idem_follower *follower)
 {
-	channel_wake(&container_of(follower, struct followed, follower)->channel);
+	channel_wake(&container_of(follower, struct ledger_channel, follower)->channel);
 }
 
-struct followed *followed_new(struct once *o, size_t size)
+struct ledger_channel *ledger_channel_new(struct idem *o, size_t size)
 {
-	struct followed *f = calloc(1, size);
+	struct ledger_channel *f = calloc(1, size);
 
 	if (!f)
 		return NULL;
-	f->follower.fn = on_news;
-	once_follow(o, &f->follower);
+	f->follower.fn = ledger_channel_on_change;
+	idem_follow(o, &f->follower);
 	return f;
 }
 
-static void free_now(struct later *later)
+static void ledger_channel_free_memory(struct later *later)
 {
-	free(container_of(later, struct followed, later));
+	free(container_of(later, struct ledger_channel, later));
 }
 
-void followed_free(struct channel *c)
+void ledger_channel_free(struct channel *c)
 {
-	struct followed *f = container_of(c, struct followed, channel);
+	struct ledger_channel *f = container_of(c, struct ledger_channel, channel);
 
-	once_unfollow(followed_once(f), &f->follower);
-	loop_free_later(stream_api(c->stream)->box->loop, &f->later, free_now);
+	idem_unfollow(ledger_channel_get_idem(f), &f->follower);
+	loop_defer_free(stream_get_api(c->stream)->box->loop, &f->later,
+		ledger_channel_free_memory);
 }

@@ -19,7 +19,7 @@
 
 enum { RELEASE_LAG = 32 << 10 /* half of the smallest output_limit */ };
 
-struct executed {
+struct process_channel {
 	struct channel channel;
 	struct process_follower follower;
 	struct loop *loop;
@@ -32,12 +32,12 @@ struct executed {
 	struct later later;
 };
 
-static struct executed *executed_of(struct channel *c)
+static struct process_channel *channel_process_cast(struct channel *c)
 {
-	return container_of(c, struct executed, channel);
+	return container_of(c, struct process_channel, channel);
 }
 
-static struct process *executed_process(const struct executed *x)
+static struct process *channel_process_get_process(const struct process_channel *x)
 {
 	return x->follower.process;
 }
@@ -45,14 +45,14 @@ static struct process *executed_process(const struct executed *x)
 /* --- stdin -------------------------------------------------------------------------- */
 
 /* Bytes without a reader count as taken. */
-static void executed_pass_stdin(struct executed *x)
+static void channel_process_pass_stdin(struct process_channel *x)
 {
 	ssize_t n = 0;
 
-	if (process_state(executed_process(x)) == PROCESS_STARTING)
+	if (process_state(channel_process_get_process(x)) == PROCESS_STARTING)
 		return;
 	if (x->in.n)
-		n = process_stdin_write(executed_process(x), buf_view(&x->in));
+		n = process_stdin_write(channel_process_get_process(x), buf_view(&x->in));
 	if (n < 0)
 		n = (ssize_t)x->in.n;
 	buf_consume(&x->in, (size_t)n);
@@ -60,155 +60,160 @@ static void executed_pass_stdin(struct executed *x)
 		buf_free(&x->in);
 	if (!x->in.n && x->in_ends) {
 		x->in_ends = false;
-		process_stdin_end(executed_process(x));
+		process_stdin_end(channel_process_get_process(x));
 	}
 	if (n)
-		channel_took(&x->channel, (size_t)n);
+		channel_ack_input(&x->channel, (size_t)n);
 }
 
-static void executed_input(struct channel *c, struct str bytes)
+static void channel_process_input(struct channel *c, struct str bytes)
 {
-	struct executed *x = executed_of(c);
+	struct process_channel *x = channel_process_cast(c);
 
 	buf_str(&x->in, bytes);
 	if (x->in.err)
 		channel_close(c, -1, "Out of memory.");
 	else
-		executed_pass_stdin(x);
+		channel_process_pass_stdin(x);
 }
 
-static void executed_end(struct channel *c)
+static void channel_process_end_input(struct channel *c)
 {
-	struct executed *x = executed_of(c);
+	struct process_channel *x = channel_process_cast(c);
 
 	x->in_ends = true;
-	executed_pass_stdin(x);
+	channel_process_pass_stdin(x);
 }
 
 /* --- Control ------------------------------------------------------------------------ */
 
-static void executed_resize(struct channel *c, uint16_t rows, uint16_t columns)
+static void channel_process_resize(struct channel *c, uint16_t rows, uint16_t columns)
 {
-	if (process_resize(executed_process(executed_of(c)), rows, columns) < 0)
-		channel_complain(c, "The process has no pty.");
+	if (process_resize(channel_process_get_process(channel_process_cast(c)), rows,
+		    columns) < 0)
+		channel_send_error(c, "The process has no pty.");
 }
 
-static void executed_cancel(struct channel *c, unsigned mode)
+static void channel_process_cancel(struct channel *c, unsigned mode)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGKILL}; /* as once_modes */
-	int r = process_signal(
-		executed_process(executed_of(c)), signals[mode], PROCESS_TREE);
+	static const int signals[] = {
+		SIGINT, SIGTERM, SIGKILL}; /* as idem_cancel_modes */
+	int r = process_signal(channel_process_get_process(channel_process_cast(c)),
+		signals[mode], PROCESS_TREE);
 
 	if (r < 0 && r != -ESRCH)
-		channel_complain(c, "The process cannot be sent the signal.");
+		channel_send_error(c, "The process cannot be sent the signal.");
 }
 
 /* --- The beginning ------------------------------------------------------------------ */
 
-static void executed_on_news(struct process_follower *f)
+static void channel_process_on_change(struct process_follower *f)
 {
-	struct executed *x = container_of(f, struct executed, follower);
+	struct process_channel *x = container_of(f, struct process_channel, follower);
 
-	executed_pass_stdin(x);
+	channel_process_pass_stdin(x);
 	channel_wake(&x->channel);
 }
 
-static struct process *executed_refuse(
+static struct process *channel_process_refuse(
 	struct channel_refusal *why, unsigned status, const char *words)
 {
 	why->status = status;
 	snprintf(why->text, sizeof(why->text), "%s", words);
-	why->words = why->text;
+	why->message = why->text;
 	return NULL;
 }
 
 /* Reads the spec and starts the process. */
-static struct process *executed_start_spec(
+static struct process *channel_process_start_spec(
 	struct stream *s, struct params *params, struct channel_refusal *why)
 {
-	const struct api *api = stream_api(s);
+	const struct api *api = stream_get_api(s);
 	struct process_spec spec;
 	struct process *p;
 	const char *what;
 	int r = process_spec_read(params, api->box->shell_setup->env, &spec);
 
 	if (r)
-		return executed_refuse(why, (unsigned)r, params->wrong);
+		return channel_process_refuse(why, (unsigned)r, params->error);
 	r = process_start(api->processes, &spec, &p, &what);
 	if (r == ERR_LIMIT)
-		return executed_refuse(why, 429, "Too many processes run already.");
+		return channel_process_refuse(
+			why, 429, "Too many processes run already.");
 	if (r == ERR_REFUSED)
-		return executed_refuse(why, 422, PROCESS_USER_FIXED);
+		return channel_process_refuse(why, 422, PROCESS_USER_FIXED);
 	if (r < 0)
-		return executed_refuse(why, 503, "The process cannot be started now.");
+		return channel_process_refuse(
+			why, 503, "The process cannot be started now.");
 	return p;
 }
 
-static struct process *executed_start(
-	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+static struct process *channel_process_start(
+	struct stream *s, const struct stream_request *ask, struct channel_refusal *why)
 {
 	struct arena arena;
 	struct params params = {.arena = &arena, .body = ask->start};
 	struct process *p;
 
 	arena_init(&arena, STREAM_TEXT_MEMORY);
-	p = executed_start_spec(s, &params, why);
+	p = channel_process_start_spec(s, &params, why);
 	arena_reset(&arena);
 	return p;
 }
 
-static struct process *executed_find(
-	struct stream *s, const struct stream_ask *ask, struct channel_refusal *why)
+static struct process *channel_process_find(
+	struct stream *s, const struct stream_request *ask, struct channel_refusal *why)
 {
-	struct process *p = process_find(stream_api(s)->processes, ask->process);
+	struct process *p = process_find(stream_get_api(s)->processes, ask->process);
 	uint64_t want[PROCESS_OUTPUTS] = {
 		ask->offset == UINT64_MAX ? 0 : ask->offset, ask->stderr_at};
 	struct process_output o;
 
 	if (!p)
-		return executed_refuse(why, 404, "There is no process of that id.");
+		return channel_process_refuse(
+			why, 404, "There is no process of that id.");
 	for (unsigned i = 0; i < PROCESS_OUTPUTS && i < process_outputs(p); i++) {
 		process_output(p, i, &o);
 		if (want[i] > o.end)
-			return executed_refuse(
+			return channel_process_refuse(
 				why, 416, "The process has not printed so much.");
 	}
 	return p;
 }
 
-static void executed_put_process(struct executed *x, struct jw *w)
+static void channel_process_put_object(struct process_channel *x, struct jw *w)
 {
 	jw_key(w, "process");
-	process_write(w, executed_process(x));
+	process_write(w, channel_process_get_process(x));
 }
 
-static struct executed *executed_new(void)
+static struct process_channel *channel_process_new(void)
 {
-	return calloc(1, sizeof(struct executed));
+	return calloc(1, sizeof(struct process_channel));
 }
 
-static struct channel *executed_begin(struct stream *s, const struct stream_ask *ask,
-	struct jw *w, struct channel_refusal *why)
+static struct channel *channel_process_begin(struct stream *s,
+	const struct stream_request *ask, struct jw *w, struct channel_refusal *why)
 {
-	struct executed *x = executed_new();
+	struct process_channel *x = channel_process_new();
 	struct process_info info;
 	struct process *p = NULL;
 
 	if (!x)
-		executed_refuse(why, 503, "Out of memory.");
+		channel_process_refuse(why, 503, "Out of memory.");
 	else if (json_type(ask->start) == JSON_OBJECT)
-		p = executed_start(s, ask, why);
+		p = channel_process_start(s, ask, why);
 	else
-		p = executed_find(s, ask, why);
+		p = channel_process_find(s, ask, why);
 	if (!p) {
 		free(x);
 		return NULL;
 	}
 	process_info(p, &info);
-	x->loop = stream_api(s)->box->loop;
+	x->loop = stream_get_api(s)->box->loop;
 	x->starts = process_state(p) == PROCESS_STARTING;
 	x->owns = info.kill_on_disconnect;
-	x->follower.fn = executed_on_news;
+	x->follower.fn = channel_process_on_change;
 	x->follower.releases = info.wait_when_full;
 	if (!x->starts) {
 		x->sent[PROCESS_STDOUT] = ask->offset == UINT64_MAX ? 0 : ask->offset;
@@ -219,40 +224,41 @@ static struct channel *executed_begin(struct stream *s, const struct stream_ask 
 	if (x->owns)
 		process_own(p);
 	if (!x->starts)
-		executed_put_process(x, w);
+		channel_process_put_object(x, w);
 	return &x->channel;
 }
 
 /* Sends that the program was executed. */
-static void executed_say_started(struct executed *x)
+static void channel_process_send_started(struct process_channel *x)
 {
 	struct jw w;
 
 	x->starts = false;
-	channel_say(&x->channel, &w, "started");
-	executed_put_process(x, &w);
-	channel_said(&x->channel, &w);
+	channel_begin_text(&x->channel, &w, "started");
+	channel_process_put_object(x, &w);
+	channel_end_text(&x->channel, &w);
 }
 
 /* --- Outputs ------------------------------------------------------------------------ */
 
-static void executed_say_gap(struct executed *x, unsigned no, uint64_t to)
+static void channel_process_send_gap(struct process_channel *x, unsigned no, uint64_t to)
 {
 	struct jw w;
 
-	channel_say(&x->channel, &w, "gap");
+	channel_begin_text(&x->channel, &w, "gap");
 	jw_key(&w, "output");
 	jw_cstr(&w, no == PROCESS_STDERR ? "stderr" : "stdout");
 	jw_key(&w, "from");
 	jw_uint(&w, x->sent[no]);
 	jw_key(&w, "to");
 	jw_uint(&w, to);
-	channel_said(&x->channel, &w);
+	channel_end_text(&x->channel, &w);
 	x->sent[no] = to;
 }
 
 /* Sends a frame of the output, up to offset end, or a gap. Returns 0 or an error. */
-static int executed_send(struct executed *x, unsigned no, uint64_t end, size_t max)
+static int channel_process_send_output(
+	struct process_channel *x, unsigned no, uint64_t end, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
 	struct process_part part;
@@ -262,9 +268,10 @@ static int executed_send(struct executed *x, unsigned no, uint64_t end, size_t m
 		max = STREAM_PIECE;
 	if (max > end - x->sent[no])
 		max = (size_t)(end - x->sent[no]);
-	r = process_output_read(executed_process(x), no, x->sent[no], max, &bytes, &part);
+	r = process_output_read(
+		channel_process_get_process(x), no, x->sent[no], max, &bytes, &part);
 	if (!r && part.from > x->sent[no]) {
-		executed_say_gap(x, no, part.from);
+		channel_process_send_gap(x, no, part.from);
 	} else if (!r) {
 		channel_send(&x->channel,
 			no == PROCESS_STDERR ? CHANNEL_STDERR : CHANNEL_OUTPUT,
@@ -280,9 +287,9 @@ static int executed_send(struct executed *x, unsigned no, uint64_t end, size_t m
  * Sends the next frame; the outputs take turns. Returns as channel_kind.more. *open: more
  * output may follow.
  */
-static int executed_send_next(struct executed *x, size_t max, bool *open)
+static int channel_process_send_frame(struct process_channel *x, size_t max, bool *open)
 {
-	const struct process *p = executed_process(x);
+	const struct process *p = channel_process_get_process(x);
 	unsigned n = process_outputs(p);
 	struct process_output o;
 
@@ -293,100 +300,102 @@ static int executed_send_next(struct executed *x, size_t max, bool *open)
 		process_output(p, no, &o);
 		end = o.at_exit < o.end ? o.at_exit : o.end;
 		if (x->sent[no] < end)
-			return executed_send(x, no, end, max);
+			return channel_process_send_output(x, no, end, max);
 		*open = *open || (o.open && o.end < o.at_exit);
 	}
 	return 1;
 }
 
 /* Releases what was sent, except at most RELEASE_LAG unacknowledged bytes. */
-static void executed_release(struct executed *x)
+static void channel_process_release(struct process_channel *x)
 {
 	uint64_t lag = x->channel.sent - x->channel.acked;
 
 	if (lag > RELEASE_LAG)
 		lag = RELEASE_LAG;
-	for (unsigned i = 0; i < process_outputs(executed_process(x)); i++)
+	for (unsigned i = 0; i < process_outputs(channel_process_get_process(x)); i++)
 		if (x->sent[i] > lag)
-			process_release(
-				executed_process(x), i, &x->follower, x->sent[i] - lag);
+			process_release(channel_process_get_process(x), i, &x->follower,
+				x->sent[i] - lag);
 }
 
-static int executed_close(struct executed *x, int exit_code, const char *why)
+static int channel_process_close(
+	struct process_channel *x, int exit_code, const char *why)
 {
 	channel_close(&x->channel, exit_code, why);
 	return -1;
 }
 
 /* Closes the channel with the exit code, which is 128 + signal as in a shell. */
-static int executed_say_exit(struct executed *x)
+static int channel_process_send_exit(struct process_channel *x)
 {
-	int status = process_exit_of(executed_process(x))->status;
+	int status = process_get_exit(channel_process_get_process(x))->status;
 
-	process_set_seen(executed_process(x));
-	return executed_close(x,
+	process_set_seen(channel_process_get_process(x));
+	return channel_process_close(x,
 		WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), NULL);
 }
 
-static int executed_say_failure(struct executed *x)
+static int channel_process_send_failure(struct process_channel *x)
 {
 	const char *detail;
-	enum process_reason reason = process_failure(executed_process(x), &detail);
+	enum process_reason reason =
+		process_failure(channel_process_get_process(x), &detail);
 
-	return executed_close(x,
+	return channel_process_close(x,
 		reason == PROCESS_NOT_FOUND                ? 127
 			: reason == PROCESS_NOT_EXECUTABLE ? 126
 							   : -1,
 		detail);
 }
 
-static int executed_more(struct channel *c, size_t max)
+static int channel_process_send_next(struct channel *c, size_t max)
 {
-	struct executed *x = executed_of(c);
-	const struct process *p = executed_process(x);
-	bool open = !process_exit_of(p);
+	struct process_channel *x = channel_process_cast(c);
+	const struct process *p = channel_process_get_process(x);
+	bool open = !process_get_exit(p);
 	int r;
 
 	if (process_state(p) == PROCESS_STARTING)
 		return 1;
 	if (process_state(p) == PROCESS_FAILED)
-		return executed_say_failure(x);
+		return channel_process_send_failure(x);
 	if (x->starts) {
-		executed_say_started(x);
+		channel_process_send_started(x);
 		return 0;
 	}
 	if (process_is_removed(p))
-		return executed_close(x, -1, "The process is not there any more.");
+		return channel_process_close(x, -1, "The process is not there any more.");
 	if (x->follower.releases)
-		executed_release(x);
-	r = executed_send_next(x, max, &open);
+		channel_process_release(x);
+	r = channel_process_send_frame(x, max, &open);
 	if (r < 0)
-		return executed_close(x, -1, "The output cannot be read.");
-	return r == 1 && !open ? executed_say_exit(x) : r;
+		return channel_process_close(x, -1, "The output cannot be read.");
+	return r == 1 && !open ? channel_process_send_exit(x) : r;
 }
 
-static void executed_free_now(struct later *later)
+static void channel_process_free_memory(struct later *later)
 {
-	free(container_of(later, struct executed, later));
+	free(container_of(later, struct process_channel, later));
 }
 
-static void executed_free(struct channel *c)
+static void channel_process_free(struct channel *c)
 {
-	struct executed *x = executed_of(c);
+	struct process_channel *x = channel_process_cast(c);
 
 	if (x->owns)
-		process_disown(executed_process(x));
+		process_disown(channel_process_get_process(x));
 	process_unfollow(&x->follower);
 	buf_free(&x->in);
-	loop_free_later(x->loop, &x->later, executed_free_now);
+	loop_defer_free(x->loop, &x->later, channel_process_free_memory);
 }
 
 const struct channel_kind channel_process = {
-	.begin = executed_begin,
-	.more = executed_more,
-	.input = executed_input,
-	.end = executed_end,
-	.resize = executed_resize,
-	.cancel = executed_cancel,
-	.free = executed_free,
+	.begin = channel_process_begin,
+	.more = channel_process_send_next,
+	.input = channel_process_input,
+	.end = channel_process_end_input,
+	.resize = channel_process_resize,
+	.cancel = channel_process_cancel,
+	.free = channel_process_free,
 };

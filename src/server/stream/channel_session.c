@@ -14,35 +14,35 @@
 
 enum { ID_MAX = 64 };
 
-struct live {
+struct session_channel {
 	struct channel channel;
 	struct shell *shell; /* NULL: the shell is gone */
 	struct shell_follower follower;
-	uint64_t at;          /* offset in the output since this server process began */
-	uint64_t known;       /* offset that the peer has reached; marks are not sent */
-	char command[ID_MAX]; /* id of the command that the peer has */
-	const char *told;     /* the state that was sent last */
+	uint64_t at;            /* offset in the output since this server process began */
+	uint64_t known;         /* offset that the peer has reached; marks are not sent */
+	char command[ID_MAX];   /* id of the command that the peer has */
+	const char *sent_state; /* the state that was sent last */
 	struct later later;
 };
 
-static struct live *live_of(struct channel *c)
+static struct session_channel *channel_session_cast(struct channel *c)
 {
-	return container_of(c, struct live, channel);
+	return container_of(c, struct session_channel, channel);
 }
 
-static void on_news(struct shell_follower *f, bool gone)
+static void channel_session_on_change(struct shell_follower *f, bool gone)
 {
-	struct live *v = container_of(f, struct live, follower);
+	struct session_channel *v = container_of(f, struct session_channel, follower);
 
 	if (gone)
 		v->shell = NULL;
 	channel_wake(&v->channel);
 }
 
-static const char *state_name(enum shell_state state)
+static const char *channel_session_get_state(enum shell_state state)
 {
 	switch (state) {
-	case SHELL_GONE:
+	case SHELL_NONE:
 		return "none";
 	case SHELL_STARTING:
 		return "starting";
@@ -50,68 +50,68 @@ static const char *state_name(enum shell_state state)
 		return "running";
 	case SHELL_DONE:
 	case SHELL_IDLE:
-	case SHELL_TOLD:
+	case SHELL_REPORTED:
 		return "idle";
 	}
 	return "none";
 }
 
-static uint64_t output_end(struct shell *s)
+static uint64_t channel_session_get_end(struct shell *s)
 {
-	return shell_forgotten(s) + shell_output_end(s);
+	return shell_get_dropped(s) + shell_output_end(s);
 }
 
-static struct live *live_new(struct shell *shell)
+static struct session_channel *channel_session_new(struct shell *shell)
 {
-	struct live *v = calloc(1, sizeof(*v));
+	struct session_channel *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return NULL;
 	v->shell = shell;
 	v->at = UINT64_MAX;
-	v->told = state_name(shell_state(shell));
-	v->follower.fn = on_news;
+	v->sent_state = channel_session_get_state(shell_state(shell));
+	v->follower.fn = channel_session_on_change;
 	shell_follow(shell, &v->follower);
 	return v;
 }
 
-static struct channel *begin(struct stream *s, const struct stream_ask *ask, struct jw *w,
-	struct channel_refusal *why)
+static struct channel *channel_session_begin(struct stream *s,
+	const struct stream_request *ask, struct jw *w, struct channel_refusal *why)
 {
 	struct str name = ask->session.n ? ask->session : STR(SESSION_DEFAULT);
-	struct session *session = session_find(stream_api(s)->box, name);
-	struct live *v;
+	struct session *session = session_find(stream_get_api(s)->box, name);
+	struct session_channel *v;
 
 	if (ask->window < STREAM_LIVE) {
-		why->words = "The window is too small for a session.";
+		why->message = "The window is too small for a session.";
 		return NULL;
 	}
-	v = session ? live_new(session_shell(session)) : NULL;
+	v = session ? channel_session_new(session_shell(session)) : NULL;
 	if (!v) {
-		why->words =
+		why->message =
 			session ? "Out of memory." : "There is no session of that name.";
 		return NULL;
 	}
 	/* An offset of another process of the server is meaningless here. */
-	if (ask->offset <= output_end(v->shell) &&
-		str_eq(ask->epoch, str_c(stream_epoch(s))))
+	if (ask->offset <= channel_session_get_end(v->shell) &&
+		str_eq(ask->epoch, str_c(stream_get_epoch(s))))
 		v->at = ask->offset;
 	jw_key(w, "session");
 	jw_cstr(w, session_name(session));
 	jw_key(w, "state");
-	jw_cstr(w, v->told);
+	jw_cstr(w, v->sent_state);
 	jw_key(w, "offset");
-	jw_uint(w, v->at == UINT64_MAX ? output_end(v->shell) : v->at);
+	jw_uint(w, v->at == UINT64_MAX ? channel_session_get_end(v->shell) : v->at);
 	return &v->channel;
 }
 
 /* Sends the last rows of the screen, as many as fit into a frame. */
-static void send_screen(struct live *v)
+static void channel_session_send_screen(struct session_channel *v)
 {
 	struct buf screen = BUF_INIT(RUN_OUTPUT_MAX);
 	struct str text;
 
-	v->known = v->at = shell_forgotten(v->shell) + shell_screen_end(v->shell);
+	v->known = v->at = shell_get_dropped(v->shell) + shell_screen_end(v->shell);
 	if (shell_screen(v->shell, &screen) < 0)
 		buf_reset(&screen);
 	text = buf_view(&screen);
@@ -123,23 +123,23 @@ static void send_screen(struct live *v)
 	buf_free(&screen);
 }
 
-static void opened(struct channel *c)
+static void channel_session_on_open(struct channel *c)
 {
-	struct live *v = live_of(c);
+	struct session_channel *v = channel_session_cast(c);
 
 	v->known = v->at;
 	if (v->at == UINT64_MAX && !shell_is_restoring(v->shell))
-		send_screen(v);
+		channel_session_send_screen(v);
 }
 
-static void say_gap(struct live *v, uint64_t to)
+static void channel_session_send_gap(struct session_channel *v, uint64_t to)
 {
-	channel_say_gap(&v->channel, v->known, to);
+	channel_send_gap(&v->channel, v->known, to);
 	v->known = to;
 }
 
 /* Sends the command if it is new to the peer. Returns whether it did. */
-static bool say_command(struct live *v)
+static bool channel_session_send_command(struct session_channel *v)
 {
 	enum shell_state state = shell_state(v->shell);
 	struct str id = shell_command_id(v->shell);
@@ -149,49 +149,49 @@ static bool say_command(struct live *v)
 		str_eq(id, str_c(v->command)))
 		return false;
 	snprintf(v->command, sizeof(v->command), "%.*s", STR_ARG(id));
-	channel_say(&v->channel, &w, "command");
+	channel_begin_text(&v->channel, &w, "command");
 	jw_key(&w, "command_id");
 	jw_str(&w, id);
 	jw_key(&w, "command");
 	jw_str(&w, shell_command(v->shell));
 	jw_key(&w, "offset");
 	jw_uint(&w, v->known);
-	channel_said(&v->channel, &w);
+	channel_end_text(&v->channel, &w);
 	return true;
 }
 
-static bool say_state(struct live *v)
+static bool channel_session_send_state(struct session_channel *v)
 {
-	const char *state = state_name(shell_state(v->shell));
+	const char *state = channel_session_get_state(shell_state(v->shell));
 	struct jw w;
 
-	if (state == v->told)
+	if (state == v->sent_state)
 		return false;
-	v->told = state;
-	channel_say(&v->channel, &w, "state");
+	v->sent_state = state;
+	channel_begin_text(&v->channel, &w, "state");
 	jw_key(&w, "state");
 	jw_cstr(&w, state);
-	channel_said(&v->channel, &w);
+	channel_end_text(&v->channel, &w);
 	return true;
 }
 
 /* Sends output or a gap in it. Returns whether the offset has moved. */
-static bool send_output(struct live *v)
+static bool channel_session_send_output(struct session_channel *v)
 {
-	uint64_t base = shell_forgotten(v->shell), from = v->at;
+	uint64_t base = shell_get_dropped(v->shell), from = v->at;
 	struct buf bytes = BUF_INIT(STREAM_LIVE + MARK_BODY_MAX);
 	struct shell_part part = {0};
 	int r = 0;
 
 	if (v->at < base) {
 		v->at = base;
-		say_gap(v, base);
+		channel_session_send_gap(v, base);
 		return true;
 	}
 	r = shell_raw(v->shell, v->at - base, STREAM_LIVE, &bytes, &part);
 	if (r == 0) {
 		if (part.from > part.asked)
-			say_gap(v, base + part.from);
+			channel_session_send_gap(v, base + part.from);
 		v->at = base + part.next;
 		if (bytes.n) {
 			channel_send(&v->channel, CHANNEL_OUTPUT, v->known,
@@ -203,9 +203,9 @@ static bool send_output(struct live *v)
 	return r == 0 && v->at != from;
 }
 
-static int more(struct channel *c, size_t max)
+static int channel_session_send_next(struct channel *c, size_t max)
 {
-	struct live *v = live_of(c);
+	struct session_channel *v = channel_session_cast(c);
 
 	if (!v->shell) {
 		channel_close(c, -1, "The session has ended.");
@@ -213,63 +213,66 @@ static int more(struct channel *c, size_t max)
 	}
 	/* The first output waits until the id of its command is known. */
 	if (shell_state(v->shell) == SHELL_STARTING)
-		return !say_state(v);
+		return !channel_session_send_state(v);
 	if (max < STREAM_LIVE || (v->at == UINT64_MAX && shell_is_restoring(v->shell)))
 		return 1;
 	if (v->at == UINT64_MAX) {
-		send_screen(v);
+		channel_session_send_screen(v);
 		return 0;
 	}
-	return !(say_command(v) || send_output(v) || say_state(v));
+	return !(channel_session_send_command(v) || channel_session_send_output(v) ||
+		channel_session_send_state(v));
 }
 
-static bool is_key(struct str bytes)
+static bool channel_session_is_key(struct str bytes)
 {
 	return bytes.n == 1 && memchr("\x03\x04\x1a\x1c", bytes.p[0], 4);
 }
 
-static void input(struct channel *c, struct str bytes)
+static void channel_session_input(struct channel *c, struct str bytes)
 {
-	struct live *v = live_of(c);
+	struct session_channel *v = channel_session_cast(c);
 	int r = -ESRCH;
 
 	if (v->shell && shell_state(v->shell) == SHELL_RUNNING)
-		r = is_key(bytes) ? shell_key(v->shell, (char)(bytes.p[0] | 0x40))
-				  : shell_type(v->shell, bytes);
-	channel_took(c, bytes.n);
+		r = channel_session_is_key(bytes)
+			? shell_key(v->shell, (char)(bytes.p[0] | 0x40))
+			: shell_type(v->shell, bytes);
+	channel_ack_input(c, bytes.n);
 	if (r == -ESRCH)
-		channel_complain(c, "No command is running that would take input.");
+		channel_send_error(c, "No command is running that would take input.");
 	else if (r < 0)
-		channel_complain(c, "The terminal does not take the input.");
+		channel_send_error(c, "The terminal does not take the input.");
 }
 
-static void resize(struct channel *c, uint16_t rows, uint16_t columns)
+static void channel_session_resize(struct channel *c, uint16_t rows, uint16_t columns)
 {
-	struct live *v = live_of(c);
+	struct session_channel *v = channel_session_cast(c);
 
 	if (!v->shell || shell_resize(v->shell, rows, columns) < 0)
-		channel_complain(c, "There is no terminal that has a size.");
+		channel_send_error(c, "There is no terminal that has a size.");
 }
 
-static void free_now(struct later *later)
+static void channel_session_free_memory(struct later *later)
 {
-	free(container_of(later, struct live, later));
+	free(container_of(later, struct session_channel, later));
 }
 
-static void free_live(struct channel *c)
+static void channel_session_free(struct channel *c)
 {
-	struct live *v = live_of(c);
+	struct session_channel *v = channel_session_cast(c);
 
 	if (v->shell)
 		shell_unfollow(v->shell, &v->follower);
-	loop_free_later(stream_api(c->stream)->box->loop, &v->later, free_now);
+	loop_defer_free(stream_get_api(c->stream)->box->loop, &v->later,
+		channel_session_free_memory);
 }
 
 const struct channel_kind channel_session = {
-	.begin = begin,
-	.opened = opened,
-	.more = more,
-	.input = input,
-	.resize = resize,
-	.free = free_live,
+	.begin = channel_session_begin,
+	.opened = channel_session_on_open,
+	.more = channel_session_send_next,
+	.input = channel_session_input,
+	.resize = channel_session_resize,
+	.free = channel_session_free,
 };

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "limits.h"
-#include "server/idempotency/once_private.h"
+#include "server/idempotency/idem_private.h"
 #include "server/process/process_attach.h"
 
 #include <errno.h>
@@ -12,26 +12,26 @@
 
 #define PROTOCOL "od.stream.v1"
 
-struct api *stream_api(const struct stream *s)
+struct api *stream_get_api(const struct stream *s)
 {
 	return s->all->api;
 }
 
-const char *stream_sandbox_name(const struct stream *s)
+const char *stream_get_sandbox_name(const struct stream *s)
 {
 	const struct box *box = s->all->api->box;
 
 	return box->config->connect_id ? box->config->connect_id : box->host_name;
 }
 
-const char *stream_epoch(const struct stream *s)
+const char *stream_get_epoch(const struct stream *s)
 {
 	return s->all->epoch;
 }
 
 /* --- Text frames out ------------------------------------------------------------ */
 
-void stream_say_in(struct buf *text, struct jw *w, const char *type)
+void stream_begin_text_in(struct buf *text, struct jw *w, const char *type)
 {
 	jw_init(w, text);
 	jw_object(w);
@@ -40,13 +40,13 @@ void stream_say_in(struct buf *text, struct jw *w, const char *type)
 }
 
 /* At most one frame is open at a time. */
-void stream_say(struct stream *s, struct jw *w, const char *type)
+void stream_begin_text(struct stream *s, struct jw *w, const char *type)
 {
 	buf_reset(&s->all->text);
-	stream_say_in(&s->all->text, w, type);
+	stream_begin_text_in(&s->all->text, w, type);
 }
 
-void stream_said(struct stream *s, struct jw *w)
+void stream_end_text(struct stream *s, struct jw *w)
 {
 	struct buf *text = w->out;
 
@@ -59,54 +59,54 @@ void stream_said(struct stream *s, struct jw *w)
 	buf_free(text);
 }
 
-void channel_say(struct channel *c, struct jw *w, const char *type)
+void channel_begin_text(struct channel *c, struct jw *w, const char *type)
 {
-	stream_say(c->stream, w, type);
+	stream_begin_text(c->stream, w, type);
 	jw_key(w, "id");
 	jw_uint(w, c->id);
 }
 
-void channel_said(struct channel *c, struct jw *w)
+void channel_end_text(struct channel *c, struct jw *w)
 {
-	stream_said(c->stream, w);
+	stream_end_text(c->stream, w);
 }
 
-void channel_say_gap(struct channel *c, uint64_t from, uint64_t to)
+void channel_send_gap(struct channel *c, uint64_t from, uint64_t to)
 {
 	struct jw w;
 
-	channel_say(c, &w, "gap");
+	channel_begin_text(c, &w, "gap");
 	jw_key(&w, "from");
 	jw_uint(&w, from);
 	jw_key(&w, "to");
 	jw_uint(&w, to);
-	channel_said(c, &w);
+	channel_end_text(c, &w);
 }
 
-void stream_complain(struct stream *s, uint64_t id, const char *type, const char *words)
+void stream_send_error(struct stream *s, uint64_t id, const char *type, const char *words)
 {
 	struct jw w;
 
-	stream_say(s, &w, type);
+	stream_begin_text(s, &w, type);
 	if (id) {
 		jw_key(&w, "id");
 		jw_uint(&w, id);
 	}
 	jw_key(&w, "detail");
 	jw_cstr(&w, words);
-	stream_said(s, &w);
+	stream_end_text(s, &w);
 }
 
-void channel_complain(struct channel *c, const char *words)
+void channel_send_error(struct channel *c, const char *words)
 {
-	stream_complain(c->stream, c->id, "error", words);
+	stream_send_error(c->stream, c->id, "error", words);
 }
 
 /*
  * Writes the identity of the ledger, which changes when the ledger is lost, and the
  * number of its last event.
  */
-static void put_memory(struct jw *w, const struct once *o)
+static void stream_put_ledger(struct jw *w, const struct idem *o)
 {
 	if (!o->open)
 		return;
@@ -118,26 +118,26 @@ static void put_memory(struct jw *w, const struct once *o)
 	jw_uint(w, o->ledger.event);
 }
 
-static void hello(struct stream *s)
+static void stream_send_hello(struct stream *s)
 {
 	struct jw w;
 
-	if (once_make_ready(s->all->api->once))
+	if (idem_prepare(s->all->api->idem))
 		log_warn("stream: what happens cannot be recorded");
-	stream_say(s, &w, "hello");
+	stream_begin_text(s, &w, "hello");
 	jw_key(&w, "version");
 	jw_uint(&w, 1);
 	jw_key(&w, "box");
-	jw_cstr(&w, stream_sandbox_name(s));
+	jw_cstr(&w, stream_get_sandbox_name(s));
 	jw_key(&w, "epoch");
 	jw_cstr(&w, s->all->epoch);
 	stream_proof_put_nonce(s, &w);
-	put_memory(&w, s->all->api->once);
+	stream_put_ledger(&w, s->all->api->idem);
 	jw_key(&w, "window");
 	jw_uint(&w, STREAM_WINDOW);
 	jw_key(&w, "input_window");
 	jw_uint(&w, STREAM_INPUT);
-	stream_said(s, &w);
+	stream_end_text(s, &w);
 }
 
 /* --- Channels ------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ struct channel *stream_find(const struct stream *s, uint64_t id)
 	return c;
 }
 
-static void unlink_channel(struct channel *c)
+static void stream_unlink_channel(struct channel *c)
 {
 	struct stream *s = c->stream;
 	struct channel **at = &s->channels;
@@ -164,20 +164,20 @@ static void unlink_channel(struct channel *c)
 	s->channels_n--;
 }
 
-static void end_channel(struct channel *c)
+static void stream_end_channel(struct channel *c)
 {
 	bool waits = c->stream->lost && c->kind->wait;
 
-	unlink_channel(c);
+	stream_unlink_channel(c);
 	if (!waits || !c->kind->wait(c))
 		c->kind->free(c);
 }
 
-static void say_closed(struct channel *c, int exit_code, const char *why)
+static void stream_send_closed(struct channel *c, int exit_code, const char *why)
 {
 	struct jw w;
 
-	channel_say(c, &w, "closed");
+	channel_begin_text(c, &w, "closed");
 	if (exit_code >= 0) {
 		jw_key(&w, "exit_code");
 		jw_int(&w, exit_code);
@@ -186,20 +186,20 @@ static void say_closed(struct channel *c, int exit_code, const char *why)
 		jw_key(&w, "detail");
 		jw_cstr(&w, why);
 	}
-	channel_said(c, &w);
+	channel_end_text(c, &w);
 }
 
 void channel_close(struct channel *c, int exit_code, const char *why)
 {
-	say_closed(c, exit_code, why);
-	unlink_channel(c);
+	stream_send_closed(c, exit_code, why);
+	stream_unlink_channel(c);
 	c->kind->free(c);
 }
 
-void channel_part(struct channel *c, int exit_code, const char *why)
+void channel_detach(struct channel *c, int exit_code, const char *why)
 {
-	say_closed(c, exit_code, why);
-	unlink_channel(c);
+	stream_send_closed(c, exit_code, why);
+	stream_unlink_channel(c);
 	c->stream = NULL;
 }
 
@@ -220,23 +220,23 @@ void channel_send(struct channel *c, enum channel_frame_kind kind, uint64_t at,
 			str_make((const char *)head, CHANNEL_HEAD), bytes);
 }
 
-void channel_took(struct channel *c, size_t n)
+void channel_ack_input(struct channel *c, size_t n)
 {
 	struct jw w;
 
-	c->took += n;
-	if (!c->stream || c->took - c->told < STREAM_INPUT / 4)
+	c->handled += n;
+	if (!c->stream || c->handled - c->acked_input < STREAM_INPUT / 4)
 		return;
-	c->told = c->took;
-	channel_say(c, &w, "ack");
+	c->acked_input = c->handled;
+	channel_begin_text(c, &w, "ack");
 	jw_key(&w, "bytes");
-	jw_uint(&w, c->took);
-	channel_said(c, &w);
+	jw_uint(&w, c->handled);
+	channel_end_text(c, &w);
 }
 
 /* --- Output --------------------------------------------------------------------- */
 
-static size_t credit(const struct channel *c)
+static size_t stream_get_credit(const struct channel *c)
 {
 	uint64_t open = c->sent - c->acked;
 
@@ -244,32 +244,33 @@ static size_t credit(const struct channel *c)
 }
 
 /* The next channel in turn that may have output and has credit. */
-static struct channel *next_ready(struct stream *s)
+static struct channel *stream_pick_channel(struct stream *s)
 {
 	for (unsigned i = 0; i < s->channels_n; i++) {
 		struct channel *c = s->turn ? s->turn : s->channels;
 
 		s->turn = c->next;
-		if (c->ready && credit(c))
+		if (c->ready && stream_get_credit(c))
 			return c;
 	}
 	return NULL;
 }
 
-/* Sends as much as the queue has space for. on_room continues. */
-static void pump(struct stream *s)
+/* Sends as much as the queue has space for. stream_on_writable continues. */
+static void stream_send_pending(struct stream *s)
 {
 	struct channel *c;
 
-	while (s->ws && ws_conn_queued(s->ws) < WS_QUEUE && (c = next_ready(s))) {
-		if (c->kind->more(c, credit(c)) == 1)
+	while (s->ws && ws_conn_queued(s->ws) < WS_QUEUE &&
+		(c = stream_pick_channel(s))) {
+		if (c->kind->more(c, stream_get_credit(c)) == 1)
 			c->ready = false;
 	}
 }
 
-static void on_turn(struct timer *t)
+static void stream_on_timer(struct timer *t)
 {
-	pump(container_of(t, struct stream, timer));
+	stream_send_pending(container_of(t, struct stream, timer));
 }
 
 void channel_wake(struct channel *c)
@@ -278,16 +279,16 @@ void channel_wake(struct channel *c)
 
 	c->ready = true;
 	if (s && !s->timer.slot &&
-		timer_set(s->all->api->box->loop, &s->timer, 0, on_turn))
+		timer_set(s->all->api->box->loop, &s->timer, 0, stream_on_timer))
 		log_warn("stream: out of memory for a turn");
 }
 
-static void on_room(void *arg)
+static void stream_on_writable(void *arg)
 {
-	pump(arg);
+	stream_send_pending(arg);
 }
 
-static void on_beat(void *arg)
+static void stream_on_heartbeat(void *arg)
 {
 	struct stream *s = arg;
 	struct jw w;
@@ -295,28 +296,28 @@ static void on_beat(void *arg)
 	/* If the peer does not read, no heartbeat is queued. */
 	if (ws_conn_queued(s->ws) > WS_QUEUE)
 		return;
-	stream_say(s, &w, "heartbeat");
+	stream_begin_text(s, &w, "heartbeat");
 	jw_key(&w, "mono_ms");
 	jw_uint(&w, clock_ms());
 	jw_key(&w, "epoch");
 	jw_cstr(&w, s->all->epoch);
-	put_memory(&w, s->all->api->once);
-	stream_said(s, &w);
+	stream_put_ledger(&w, s->all->api->idem);
+	stream_end_text(s, &w);
 }
 
 /* --- Beginning and end ---------------------------------------------------------- */
 
-static void on_message(void *arg, enum ws_op op, struct str data)
+static void stream_on_message(void *arg, enum ws_op op, struct str data)
 {
 	struct stream *s = arg;
 
 	if (op == WS_TEXT)
-		stream_take_text(s, data);
+		stream_handle_text(s, data);
 	else
-		stream_take_bytes(s, data);
+		stream_handle_bytes(s, data);
 }
 
-static void free_now(struct later *later)
+static void stream_free_memory(struct later *later)
 {
 	free(container_of(later, struct stream, later));
 }
@@ -331,23 +332,23 @@ void stream_del(struct stream *s)
 	ws_conn_del(s->ws);
 	s->ws = NULL;
 	while (s->channels)
-		end_channel(s->channels);
+		stream_end_channel(s->channels);
 	timer_cancel(l, &s->timer);
 	*s->at = s->next;
 	if (s->next)
 		s->next->at = s->at;
 	s->all->n--;
-	loop_free_later(l, &s->later, free_now);
+	loop_defer_free(l, &s->later, stream_free_memory);
 }
 
 /* On a stream that the sandbox opened, the hello has the nonce of a proof. */
-static void on_opened(void *arg)
+static void stream_on_open(void *arg)
 {
 	stream_proof_offer(arg);
-	hello(arg);
+	stream_send_hello(arg);
 }
 
-static void on_ended(void *arg, unsigned code, const char *why)
+static void stream_on_end(void *arg, unsigned code, const char *why)
 {
 	struct stream *s = arg;
 	void (*ended)(void *arg, unsigned code, const char *why) = s->ended;
@@ -361,11 +362,11 @@ static void on_ended(void *arg, unsigned code, const char *why)
 }
 
 static const struct ws_ops ops = {
-	.open = on_opened,
-	.message = on_message,
-	.room = on_room,
-	.beat = on_beat,
-	.ended = on_ended,
+	.open = stream_on_open,
+	.message = stream_on_message,
+	.writable = stream_on_writable,
+	.beat = stream_on_heartbeat,
+	.ended = stream_on_end,
 };
 
 struct stream *stream_new(struct streams *all,
@@ -397,7 +398,7 @@ struct ws_conf stream_conf(struct stream *s)
 void stream_begin(struct stream *s, struct ws_conn *ws)
 {
 	s->ws = ws;
-	hello(s);
+	stream_send_hello(s);
 }
 
 void streams_open(struct api *api, struct request *rq, struct str name)
@@ -407,10 +408,11 @@ void streams_open(struct api *api, struct request *rq, struct str name)
 	struct ws_conn *ws;
 	struct ws_conf conf;
 	struct str lease;
-	struct str protocol = ws_hand_offers(rq, STR(PROTOCOL)) ? STR(PROTOCOL) : STR("");
+	struct str protocol =
+		ws_hand_has_offer(rq, STR(PROTOCOL)) ? STR(PROTOCOL) : STR("");
 
 	(void)name;
-	if (!request_is_at_home(rq)) {
+	if (!request_is_local_origin(rq)) {
 		request_fail(rq, 403, STR("This Origin may not ask."));
 		return;
 	}
@@ -450,8 +452,8 @@ struct streams *streams_new(struct api *api)
 void streams_fence(struct api *api)
 {
 	for (struct stream *s = api->streams->first; s; s = s->next)
-		if (s->ws && s->lease && s->lease < api->once->ledger.lease)
-			ws_conn_close(s->ws, STREAM_FENCED, STR(ONCE_FENCED));
+		if (s->ws && s->lease && s->lease < api->idem->ledger.lease)
+			ws_conn_close(s->ws, STREAM_FENCED, STR(IDEM_FENCED));
 	attachments_fence(api->attachments);
 }
 

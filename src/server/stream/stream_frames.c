@@ -2,7 +2,7 @@
 #include "server/stream/stream_private.h"
 
 #include "limits.h"
-#include "server/idempotency/once_private.h"
+#include "server/idempotency/idem_private.h"
 #include "server/params.h"
 
 #include <errno.h>
@@ -36,12 +36,12 @@ static const struct channel_kind *const channel_kinds[KINDS] = {
 };
 
 /* If the id is in use, "error" is sent, because "closed" would close that channel. */
-static void refuse(
-	struct stream *s, const struct stream_ask *ask, const struct channel_refusal *why)
+static void stream_frames_refuse(struct stream *s, const struct stream_request *ask,
+	const struct channel_refusal *why)
 {
 	struct jw w;
 
-	stream_say(s, &w, stream_find(s, ask->id) ? "error" : "closed");
+	stream_begin_text(s, &w, stream_find(s, ask->id) ? "error" : "closed");
 	if (ask->id) {
 		jw_key(&w, "id");
 		jw_uint(&w, ask->id);
@@ -51,11 +51,11 @@ static void refuse(
 		jw_uint(&w, why->status);
 	}
 	jw_key(&w, "detail");
-	jw_cstr(&w, why->words);
-	stream_said(s, &w);
+	jw_cstr(&w, why->message);
+	stream_end_text(s, &w);
 }
 
-static void on_open(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_open(struct stream *s, const struct stream_request *ask)
 {
 	const struct channel_kind *kind = channel_kinds[ask->kind];
 	struct channel_refusal why = {0};
@@ -65,22 +65,22 @@ static void on_open(struct stream *s, const struct stream_ask *ask)
 	struct jw w;
 
 	if (!ask->id)
-		why.words = "A channel needs an id from 1 on.";
+		why.message = "A channel needs an id from 1 on.";
 	else if (stream_find(s, ask->id))
-		why.words = "There is a channel of this id.";
+		why.message = "There is a channel of this id.";
 	else if (s->channels_n == STREAM_CHANNELS_MAX)
-		why.words = "There are too many channels.";
+		why.message = "There are too many channels.";
 	else if (!s->trusted && !kind->open)
-		why.words = "The key has to be shown before.";
+		why.message = "The key has to be shown before.";
 	/* A buffer of its own, because another channel may send a frame meanwhile. */
-	stream_say_in(&text, &w, "opened");
+	stream_begin_text_in(&text, &w, "opened");
 	jw_key(&w, "id");
 	jw_uint(&w, ask->id);
-	if (!why.words)
+	if (!why.message)
 		c = kind->begin(s, ask, &w, &why);
 	if (!c) {
 		buf_free(&text);
-		refuse(s, ask, &why);
+		stream_frames_refuse(s, ask, &why);
 		return;
 	}
 	c->kind = kind;
@@ -94,13 +94,13 @@ static void on_open(struct stream *s, const struct stream_ask *ask)
 		end = &(*end)->next;
 	*end = c;
 	s->channels_n++;
-	stream_said(s, &w);
+	stream_end_text(s, &w);
 	if (kind->opened)
 		kind->opened(c);
 	channel_wake(c);
 }
 
-static void on_ack(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_ack(struct stream *s, const struct stream_request *ask)
 {
 	struct channel *c = stream_find(s, ask->id);
 
@@ -116,7 +116,7 @@ static void on_ack(struct stream *s, const struct stream_ask *ask)
 	channel_wake(c);
 }
 
-static void on_resize(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_resize(struct stream *s, const struct stream_request *ask)
 {
 	struct channel *c = stream_find(s, ask->id);
 
@@ -124,7 +124,7 @@ static void on_resize(struct stream *s, const struct stream_ask *ask)
 		c->kind->resize(c, (uint16_t)ask->rows, (uint16_t)ask->columns);
 }
 
-static void on_end(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_end(struct stream *s, const struct stream_request *ask)
 {
 	struct channel *c = stream_find(s, ask->id);
 
@@ -132,7 +132,7 @@ static void on_end(struct stream *s, const struct stream_ask *ask)
 		c->kind->end(c);
 }
 
-static void on_close(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_close(struct stream *s, const struct stream_request *ask)
 {
 	struct channel *c = stream_find(s, ask->id);
 
@@ -140,7 +140,7 @@ static void on_close(struct stream *s, const struct stream_ask *ask)
 		channel_close(c, -1, NULL);
 }
 
-static void on_cancel(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_cancel(struct stream *s, const struct stream_request *ask)
 {
 	struct channel *c = stream_find(s, ask->id);
 
@@ -148,83 +148,84 @@ static void on_cancel(struct stream *s, const struct stream_ask *ask)
 		c->kind->cancel(c, ask->mode);
 }
 
-static void on_heartbeat(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_heartbeat(struct stream *s, const struct stream_request *ask)
 {
 	(void)s;
 	(void)ask;
 }
 
-static void on_key(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_key(struct stream *s, const struct stream_request *ask)
 {
-	s->trusted = api_knows_key(s->all->api, ask->key);
+	s->trusted = api_check_key(s->all->api, ask->key);
 	if (!s->trusted)
-		stream_complain(s, 0, "error", "Invalid API Key");
+		stream_send_error(s, 0, "error", "Invalid API Key");
 }
 
 /* Fencing: the highest lease wins. Streams with a lower one are closed. */
-static void on_lease(struct stream *s, const struct stream_ask *ask)
+static void stream_frames_on_lease(struct stream *s, const struct stream_request *ask)
 {
 	struct jw w;
-	int r = s->trusted ? once_lease(s->all->api->once, ask->lease) : -EACCES;
+	int r = s->trusted ? idem_set_lease(s->all->api->idem, ask->lease) : -EACCES;
 
 	if (r == -EACCES) {
-		stream_complain(s, 0, "error", "The key has to be shown before.");
+		stream_send_error(s, 0, "error", "The key has to be shown before.");
 	} else if (r && r != ERR_RANGE) {
-		stream_complain(s, 0, "error", "The lease cannot be recorded.");
+		stream_send_error(s, 0, "error", "The lease cannot be recorded.");
 	} else {
 		s->lease = ask->lease;
-		stream_say(s, &w, "lease");
+		stream_begin_text(s, &w, "lease");
 		jw_key(&w, "lease");
-		jw_uint(&w, s->all->api->once->ledger.lease);
-		stream_said(s, &w);
+		jw_uint(&w, s->all->api->idem->ledger.lease);
+		stream_end_text(s, &w);
 		streams_fence(s->all->api);
 	}
 }
 
 enum {
-	ASK_OPEN,
-	ASK_ACK,
-	ASK_RESIZE,
-	ASK_END,
-	ASK_CLOSE,
-	ASK_CANCEL,
-	ASK_HEARTBEAT,
-	ASK_KEY,
-	ASK_LEASE,
-	ASK_PROVE,
-	ASK_PROOF,
-	ASKS,
+	FRAME_OPEN,
+	FRAME_ACK,
+	FRAME_RESIZE,
+	FRAME_END,
+	FRAME_CLOSE,
+	FRAME_CANCEL,
+	FRAME_HEARTBEAT,
+	FRAME_KEY,
+	FRAME_LEASE,
+	FRAME_PROVE,
+	FRAME_PROOF,
+	FRAME_TYPES,
 };
 
-static const char *const types[ASKS + 1] = {
-	[ASK_OPEN] = "open",
-	[ASK_ACK] = "ack",
-	[ASK_RESIZE] = "resize",
-	[ASK_END] = "end",
-	[ASK_CLOSE] = "close",
-	[ASK_CANCEL] = "cancel",
-	[ASK_HEARTBEAT] = "heartbeat",
-	[ASK_KEY] = "key",
-	[ASK_LEASE] = "lease",
-	[ASK_PROVE] = "prove",
-	[ASK_PROOF] = "proof",
+static const char *const types[FRAME_TYPES + 1] = {
+	[FRAME_OPEN] = "open",
+	[FRAME_ACK] = "ack",
+	[FRAME_RESIZE] = "resize",
+	[FRAME_END] = "end",
+	[FRAME_CLOSE] = "close",
+	[FRAME_CANCEL] = "cancel",
+	[FRAME_HEARTBEAT] = "heartbeat",
+	[FRAME_KEY] = "key",
+	[FRAME_LEASE] = "lease",
+	[FRAME_PROVE] = "prove",
+	[FRAME_PROOF] = "proof",
 };
 
-static void (*const handlers[ASKS])(struct stream *s, const struct stream_ask *ask) = {
-	[ASK_OPEN] = on_open,
-	[ASK_ACK] = on_ack,
-	[ASK_RESIZE] = on_resize,
-	[ASK_END] = on_end,
-	[ASK_CLOSE] = on_close,
-	[ASK_CANCEL] = on_cancel,
-	[ASK_HEARTBEAT] = on_heartbeat,
-	[ASK_KEY] = on_key,
-	[ASK_LEASE] = on_lease,
-	[ASK_PROVE] = stream_proof_answer,
-	[ASK_PROOF] = stream_proof_check,
+static void (*const handlers[FRAME_TYPES])(
+	struct stream *s, const struct stream_request *ask) = {
+	[FRAME_OPEN] = stream_frames_on_open,
+	[FRAME_ACK] = stream_frames_on_ack,
+	[FRAME_RESIZE] = stream_frames_on_resize,
+	[FRAME_END] = stream_frames_on_end,
+	[FRAME_CLOSE] = stream_frames_on_close,
+	[FRAME_CANCEL] = stream_frames_on_cancel,
+	[FRAME_HEARTBEAT] = stream_frames_on_heartbeat,
+	[FRAME_KEY] = stream_frames_on_key,
+	[FRAME_LEASE] = stream_frames_on_lease,
+	[FRAME_PROVE] = stream_proof_answer,
+	[FRAME_PROOF] = stream_proof_check,
 };
 
-#define AT(member) .at = offsetof(struct stream_ask, member)
+#define AT(member) .at = offsetof(struct stream_request, member)
 static const struct param members[] = {
 	{"type", PARAM_CHOICE, true, AT(type), .words = types},
 	{"kind", PARAM_CHOICE, false, AT(kind), .words = kinds},
@@ -235,7 +236,7 @@ static const struct param members[] = {
 		.max = STREAM_WINDOW},
 	{"rows", PARAM_NUMBER, false, AT(rows), .max = STREAM_SIZE_MAX},
 	{"columns", PARAM_NUMBER, false, AT(columns), .max = STREAM_SIZE_MAX},
-	{"mode", PARAM_CHOICE, false, AT(mode), .words = once_modes},
+	{"mode", PARAM_CHOICE, false, AT(mode), .words = idem_cancel_modes},
 	{"lease", PARAM_NUMBER, false, AT(lease), .max = INT64_MAX},
 	{"action_id", PARAM_TEXT, false, AT(action_id)},
 	{"process", PARAM_TEXT, false, AT(process)},
@@ -250,38 +251,38 @@ static const struct param members[] = {
 	{"proof", PARAM_TEXT, false, AT(proof)},
 };
 
-void stream_take_text(struct stream *s, struct str text)
+void stream_handle_text(struct stream *s, struct str text)
 {
 	struct arena arena;
 	struct params p = {.arena = &arena};
-	struct stream_ask ask = {.offset = UINT64_MAX, .window = STREAM_WINDOW};
+	struct stream_request ask = {.offset = UINT64_MAX, .window = STREAM_WINDOW};
 	int r;
 
 	arena_init(&arena, STREAM_TEXT_MEMORY);
-	r = text.n > STREAM_TEXT_MAX ? params_wrong(&p, "frame", "it is too long")
-				     : params_body(&p, text);
+	r = text.n > STREAM_TEXT_MAX ? params_set_error(&p, "frame", "it is too long")
+				     : params_parse_body(&p, text);
 	if (!r)
-		r = params_take(&p, members, ARRAY_LEN(members), &ask);
+		r = params_read(&p, members, ARRAY_LEN(members), &ask);
 	if (!r && json_type(json_get(p.body, "action")) == JSON_OBJECT)
 		ask.action = json_raw(json_get(p.body, "action"));
 	if (!r)
 		ask.start = json_get(p.body, "start");
 	if (r)
-		stream_complain(
-			s, ask.id, "error", p.wrong[0] ? p.wrong : "Out of memory.");
+		stream_send_error(
+			s, ask.id, "error", p.error[0] ? p.error : "Out of memory.");
 	else
 		handlers[ask.type](s, &ask);
 	arena_reset(&arena);
 }
 
-void stream_take_bytes(struct stream *s, struct str frame)
+void stream_handle_bytes(struct stream *s, struct str frame)
 {
 	struct channel_frame f = {0};
 	struct channel *c;
 	int r = channel_frame_get(frame, &f);
 
 	if (r == ERR_SYNTAX || (!r && f.kind != CHANNEL_INPUT)) {
-		stream_complain(
+		stream_send_error(
 			s, 0, "error", "A binary frame is input, behind its head.");
 		return;
 	}
@@ -292,12 +293,12 @@ void stream_take_bytes(struct stream *s, struct str frame)
 	c = stream_find(s, f.id);
 	if (!c)
 		return;
-	if (f.at != c->got || f.span != f.bytes.n) {
+	if (f.at != c->received || f.span != f.bytes.n) {
 		channel_close(c, -1, "This is not the next of the input.");
 		return;
 	}
-	c->got += f.bytes.n;
-	if (c->got - c->took > STREAM_INPUT)
+	c->received += f.bytes.n;
+	if (c->received - c->handled > STREAM_INPUT)
 		channel_close(c, -1, "There is more input than its window has.");
 	else
 		c->kind->input(c, f.bytes);

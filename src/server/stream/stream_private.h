@@ -8,10 +8,10 @@
 #include "base/jw.h"
 #include "codec/channel_frame.h"
 #include "net/proof.h"
-#include "server/idempotency/once.h"
+#include "server/idempotency/idem.h"
 
 /* A text frame from the peer. */
-struct stream_ask {
+struct stream_request {
 	unsigned type, kind;
 	uint64_t id;
 	uint64_t offset; /* UINT64_MAX: none */
@@ -19,7 +19,7 @@ struct stream_ask {
 	uint64_t window;
 	uint64_t rows, columns;
 	uint64_t lease;
-	unsigned mode; /* of a cancellation: an index of once_modes */
+	unsigned mode; /* of a cancellation: an index of idem_cancel_modes */
 	bool keep;
 	bool authorized; /* an HTTP channel whose requests need no key */
 	struct str epoch, session, key, terminal, nonce, proof;
@@ -30,12 +30,12 @@ struct stream_ask {
 };
 
 struct channel;
-struct pipe;
+struct fd_channel;
 
 /* Why a channel is not opened. */
 struct channel_refusal {
-	unsigned status;   /* an HTTP status; 0: none fits */
-	const char *words; /* a sentence; static, or text */
+	unsigned status;     /* an HTTP status; 0: none fits */
+	const char *message; /* a sentence; static, or text */
 	char text[160];
 };
 
@@ -46,7 +46,7 @@ struct channel_kind {
 	 * Makes a channel and writes members into its "opened". NULL: *why has the
 	 * reason.
 	 */
-	struct channel *(*begin)(struct stream *s, const struct stream_ask *ask,
+	struct channel *(*begin)(struct stream *s, const struct stream_request *ask,
 		struct jw *w, struct channel_refusal *why);
 	/* Called after "opened" was sent; may send. May be NULL. */
 	void (*opened)(struct channel *c);
@@ -56,7 +56,7 @@ struct channel_kind {
 	 * been closed.
 	 */
 	int (*more)(struct channel *c, size_t max);
-	/* Handles bytes from the peer. channel_took reports them as handled. */
+	/* Handles bytes from the peer. channel_ack_input reports them as handled. */
 	void (*input)(struct channel *c, struct str bytes);
 	void (*end)(struct channel *c);
 	void (*resize)(struct channel *c, uint16_t rows, uint16_t columns);
@@ -77,28 +77,28 @@ struct channel {
 	struct channel *next;
 	uint32_t id;
 	uint32_t window;
-	bool ready;     /* more may have something to send */
-	uint64_t sent;  /* bytes in frames to the peer, in total */
-	uint64_t acked; /* bytes of sent that the peer has acknowledged */
-	uint64_t got;   /* bytes of input that were received */
-	uint64_t took;  /* bytes of got that were handled */
-	uint64_t told;  /* bytes of took that were acknowledged to the peer */
+	bool ready;           /* more may have something to send */
+	uint64_t sent;        /* bytes in frames to the peer, in total */
+	uint64_t acked;       /* bytes of sent that the peer has acknowledged */
+	uint64_t received;    /* bytes of input that were received */
+	uint64_t handled;     /* bytes of got that were handled */
+	uint64_t acked_input; /* bytes of took that were acknowledged to the peer */
 };
 
 /*
  * A channel that reads the ledger and is woken by its changes. First member of its kind.
  */
-struct followed {
+struct ledger_channel {
 	struct channel channel;
-	struct once_follower follower;
+	struct idem_follower follower;
 	struct later later;
 };
 
 /* Allocates a zeroed struct of this size that begins with it; NULL: out of memory. */
-struct followed *followed_new(struct once *o, size_t size);
-struct once *followed_once(const struct followed *f);
+struct ledger_channel *ledger_channel_new(struct idem *o, size_t size);
+struct idem *ledger_channel_get_idem(const struct ledger_channel *f);
 /* Implements channel_kind.free. */
-void followed_free(struct channel *c);
+void ledger_channel_free(struct channel *c);
 
 extern const struct channel_kind channel_session, channel_terminal, channel_http,
 	channel_action, channel_events, channel_process;
@@ -109,18 +109,18 @@ void channel_wake(struct channel *c);
 void channel_send(struct channel *c, enum channel_frame_kind kind, uint64_t at,
 	uint64_t span, struct str bytes);
 /* n more bytes of input were handled. */
-void channel_took(struct channel *c, size_t n);
+void channel_ack_input(struct channel *c, size_t n);
 /* Begin and end a text frame about c. The caller writes members in between. */
-void channel_say(struct channel *c, struct jw *w, const char *type);
-void channel_said(struct channel *c, struct jw *w);
+void channel_begin_text(struct channel *c, struct jw *w, const char *type);
+void channel_end_text(struct channel *c, struct jw *w);
 /* Sends that the offsets [from, to) of the output are lost. */
-void channel_say_gap(struct channel *c, uint64_t from, uint64_t to);
+void channel_send_gap(struct channel *c, uint64_t from, uint64_t to);
 /* Sends "error" with the member "detail". */
-void channel_complain(struct channel *c, const char *words);
+void channel_send_error(struct channel *c, const char *words);
 /* Sends "closed" with the exit code (-1: none) and why (may be NULL), and frees c. */
 void channel_close(struct channel *c, int exit_code, const char *why);
 /* As channel_close, but c stays allocated, without a stream. */
-void channel_part(struct channel *c, int exit_code, const char *why);
+void channel_detach(struct channel *c, int exit_code, const char *why);
 
 /* Ends the terminals that wait for a peer. */
 void terminals_end(struct streams *all);
@@ -131,7 +131,7 @@ struct streams {
 	struct api *api;
 	struct stream *first;
 	unsigned n;
-	struct pipe *terminals; /* terminals with a name */
+	struct fd_channel *terminals; /* terminals with a name */
 	bool stopping;
 	char epoch[2 * STREAM_EPOCH + 1];
 	struct buf text; /* the frame that is being written */
@@ -171,17 +171,21 @@ struct stream {
  * Begin and end a text frame. The caller writes members in between. At most one frame is
  * open at a time.
  */
-void stream_say(struct stream *s, struct jw *w, const char *type);
-/* As stream_say, in a buffer of the caller: other frames may be written meanwhile. */
-void stream_say_in(struct buf *text, struct jw *w, const char *type);
-void stream_said(struct stream *s, struct jw *w);
+void stream_begin_text(struct stream *s, struct jw *w, const char *type);
+/*
+ * As stream_begin_text, in a buffer of the caller: other frames may be written
+ * meanwhile.
+ */
+void stream_begin_text_in(struct buf *text, struct jw *w, const char *type);
+void stream_end_text(struct stream *s, struct jw *w);
 /* Sends a frame of this type with "detail", and with the channel id unless it is 0. */
-void stream_complain(struct stream *s, uint64_t id, const char *type, const char *words);
+void stream_send_error(
+	struct stream *s, uint64_t id, const char *type, const char *words);
 /* The channel with that id; NULL: there is none. */
 struct channel *stream_find(const struct stream *s, uint64_t id);
 /* Handle a frame from the peer. */
-void stream_take_text(struct stream *s, struct str text);
-void stream_take_bytes(struct stream *s, struct str frame);
+void stream_handle_text(struct stream *s, struct str text);
+void stream_handle_bytes(struct stream *s, struct str frame);
 
 /*
  * stream_proof.c: makes the nonce for a stream that the sandbox opened, before its hello.
@@ -189,13 +193,13 @@ void stream_take_bytes(struct stream *s, struct str frame);
 void stream_proof_offer(struct stream *s);
 void stream_proof_put_nonce(const struct stream *s, struct jw *w);
 /* Handle the frames "prove" and "proof" of the backend. */
-void stream_proof_answer(struct stream *s, const struct stream_ask *ask);
-void stream_proof_check(struct stream *s, const struct stream_ask *ask);
+void stream_proof_answer(struct stream *s, const struct stream_request *ask);
+void stream_proof_check(struct stream *s, const struct stream_request *ask);
 
-struct api *stream_api(const struct stream *s);
+struct api *stream_get_api(const struct stream *s);
 /* The name of the sandbox, as in its hello. */
-const char *stream_sandbox_name(const struct stream *s);
+const char *stream_get_sandbox_name(const struct stream *s);
 /* Differs for each process of the server: offsets of another epoch are meaningless. */
-const char *stream_epoch(const struct stream *s);
+const char *stream_get_epoch(const struct stream *s);
 
 #endif

@@ -28,7 +28,7 @@ void stream_proof_put_nonce(const struct stream *s, struct jw *w)
 	jw_cstr(w, hex);
 }
 
-void stream_proof_answer(struct stream *s, const struct stream_ask *ask)
+void stream_proof_answer(struct stream *s, const struct stream_request *ask)
 {
 	const uint8_t *verifier = s->all->api->box->config->key;
 	uint8_t proof[SHA256_LEN];
@@ -37,33 +37,33 @@ void stream_proof_answer(struct stream *s, const struct stream_ask *ask)
 
 	if (s->proof.step != STREAM_PROOF_OFFERED ||
 		hex_decode(ask->nonce, s->proof.nonces.backend, PROOF_NONCE)) {
-		stream_complain(s, 0, "error",
+		stream_send_error(s, 0, "error",
 			"A proof needs a nonce of 16 bytes, and is given once, on a "
 			"stream whose hello has a nonce.");
 		return;
 	}
 	s->proof.step = STREAM_PROOF_ANSWERED;
 	proof_compute(verifier, PROOF_SANDBOX, &s->proof.nonces,
-		str_c(stream_sandbox_name(s)), proof);
+		str_c(stream_get_sandbox_name(s)), proof);
 	hex_encode(proof, sizeof(proof), hex);
-	stream_say(s, &w, "proof");
+	stream_begin_text(s, &w, "proof");
 	jw_key(&w, "proof");
 	jw_cstr(&w, hex);
-	stream_said(s, &w);
+	stream_end_text(s, &w);
 }
 
-void stream_proof_check(struct stream *s, const struct stream_ask *ask)
+void stream_proof_check(struct stream *s, const struct stream_request *ask)
 {
 	const uint8_t *verifier = s->all->api->box->config->key;
 	uint8_t proof[SHA256_LEN];
 
 	if (s->proof.step != STREAM_PROOF_ANSWERED) {
-		stream_complain(s, 0, "error", "No proof is due on this stream.");
+		stream_send_error(s, 0, "error", "No proof is due on this stream.");
 		return;
 	}
 	if (hex_decode(ask->proof, proof, sizeof(proof)) == 0 &&
 		proof_is_valid(proof, verifier, PROOF_BACKEND, &s->proof.nonces,
-			str_c(stream_sandbox_name(s)))) {
+			str_c(stream_get_sandbox_name(s)))) {
 		s->proof.step = STREAM_PROOF_DONE;
 		s->trusted = true;
 		return;
