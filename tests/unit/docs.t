@@ -53,6 +53,25 @@ def wrong_paths(text, folder="docs"):
             yield f"a link leads to {path}, which does not exist"
 
 
+def words_of_code():
+    """All identifiers of the code, of the tests and of the tools."""
+    words = set()
+    for folder in "src", "inject", "tests", "tools":
+        for top, _, names in os.walk(os.path.join(TOP, folder)):
+            for name in names:
+                if name.endswith((".c", ".h", ".py", ".sh")) or "." not in name:
+                    with open(os.path.join(top, name), encoding="utf-8", errors="replace") as f:
+                        words.update(re.findall(r"\w+", f.read()))
+                words.add(os.path.splitext(name)[0])
+    return words
+
+
+def wrong_names(text, known):
+    """Names of functions and the like, in code quotes and with an underscore."""
+    for name in set(re.findall(r"`([a-z]+_[a-z_0-9]+)(?:\(\))?`", text)) - known:
+        yield f"there is no {name}"
+
+
 def wrong_rows(text):
     rows = ROW.findall(text)
     names = [name for name, _ in rows]
@@ -97,6 +116,7 @@ fails("a test function that does not exist", wrong_tests("`test_key.py:test_noth
 fails("a C function that does not exist", wrong_tests("`test_hash.c:test_nothing`"), "no function test_nothing")
 fails("an end-to-end test without a function", wrong_tests("`test_key.py`"), "without a function")
 fails("a source file that does not exist", wrong_paths("`src/net/nothing.c`"), "no src/net/nothing.c")
+fails("a function that does not exist", wrong_names("`conn_begin` `nothing_begin()`", {"conn_begin"}), "no nothing_begin")
 fails("a link to no page", wrong_paths("[a page](nothing.md#there)"), "nothing.md")
 fails("a missing row", wrong_rows(table().replace("| T07", "| T08")), "the rows are")
 fails("a row without a test", wrong_rows(table().replace("`fuzz_vt.c`", "none", 1)), "T01 names no test")
@@ -105,6 +125,9 @@ check("a good page passes the checks",
       [*wrong_tests("`test_key.py:test_by_digest` `test_hash.c:test_random` `tls_client.t` `fuzz_vt.c`"),
        *wrong_paths("`src/net/tls.c` [protocol](protocol.md#tls)\n```console\n[a](/b)\n```\n"), *wrong_rows(table(NO_PROMISE))])
 
+known = words_of_code()
+for path in "docs/security.md", "docs/architecture.md", "docs/testing.md", "CONTRIBUTING.md":
+    check(f"{path}: every function that it names exists", wrong_names(read(path), known))
 page = read(PAGE)
 check(f"{PAGE}: every test that it names exists", wrong_tests(page))
 check(f"{PAGE}: every file that it names exists, and every link leads to a file", wrong_paths(page))
