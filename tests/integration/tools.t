@@ -80,7 +80,7 @@ sin open "open: " 'n = open(p, n);'
 sin fork "fork: " 'n = fork();'
 sin rand "rand: " 'n = rand();'
 sin time "time: " 'n = (int)time(NULL);'
-sin "the time of day" "clock_today_s: " 'n = (int)clock_today_s();'
+sin "the time of day" "clock_unix_s: " 'n = (int)clock_unix_s();'
 sin sleep "sleep: " 'sleep(n);'
 sin "a poll of no descriptors" "poll of no descriptors" 'poll(NULL, 0, n);'
 sin "a ppoll of no descriptors" "poll of no descriptors" 'ppoll(0, 0, NULL, NULL);'
@@ -99,10 +99,13 @@ sin "a target made by printf" "a target is built by target_add" \
 sin "a target made in pieces" "a target is built by target_add" 'buf_puts(p, "/v2/");'
 sin "a target that is no literal" "a target is made by TARGET" 'g(&(struct target){.text = p});'
 sin "a request line" "the head of a request is written by codec/http/request_head" 'buf_fmt(p, "GET %s HTTP/1.1\r\n", p);'
+printf 'int f(void)\n{\n\treturn 1;\n}\n' | file src/net/a.c
+printf 'static int f(void)\n{\n\treturn 2;\n}\n' >src/net/b.c
+says "lint: a function's name twice" tools/lint "src/net/b.c:1: f is the name of a function in src/net/a.c, too"
 printf 'int f(void)\n{\n\treturn out_fail(\n\t\tNULL, "x");\n}\n' | file inject/a.c
 says "lint: an error without a next step" tools/lint "inject/a.c:3: an error without a next step"
 value() { # NAME WORDS STATEMENT: a value of an engine in a function of inject
-	printf 'int f(char *p, int n)\n{\n\tstruct str s = doc_str(p, n);\n\n\t%s\n\treturn n;\n}\n' \
+	printf 'int f(char *p, int n)\n{\n\tstruct str s = json_doc_str(p, n);\n\n\t%s\n\treturn n;\n}\n' \
 		"$3" | file inject/a.c
 	if [ "$2" ]; then
 		says "lint: $1" tools/lint "inject/a.c:[0-9]*: $2"
@@ -113,9 +116,9 @@ value() { # NAME WORDS STATEMENT: a value of an engine in a function of inject
 value "a value in a path" "f reads a value and uses a path" 'n = fd_open(s.p, 0, 0);'
 value "a value in a removal" "f reads a value and uses a path" 'unlinkat(n, s.p, 0);'
 value "a value straight in a text" "a value goes straight into a text" \
-	'buf_fmt(p, "%%s", doc_str(p, n));'
+	'buf_fmt(p, "%%s", json_doc_str(p, n));'
 value "a value in a target" "a value goes straight into a text" \
-	'target_add(p, "/x/%%.*s", STR_ARG(doc_str(p, n)));'
+	'target_add(p, "/x/%%.*s", STR_ARG(json_doc_str(p, n)));'
 value "a value whose form was checked" "" 'n = state_is_name(s) ? fd_open(s.p, 0, 0) : -1;'
 value "a value that is printed" "" 'out_note("%%.*s", STR_ARG(s));'
 rm -f inject/a.c
