@@ -101,7 +101,7 @@ sin "a target that is no literal" "a target is made by TARGET" 'g(&(struct targe
 sin "a request line" "the head of a request is written by codec/http/request_head" 'buf_fmt(p, "GET %s HTTP/1.1\r\n", p);'
 printf 'int f(void)\n{\n\treturn 1;\n}\n' | file src/net/a.c
 printf 'static int f(void)\n{\n\treturn 2;\n}\n' >src/net/b.c
-says "lint: a function's name twice" tools/lint "src/net/b.c:1: f is the name of a function in src/net/a.c, too"
+says "lint: a function's name twice" tools/lint "src/net/b.c:2: f is the name of a function in src/net/a.c, too"
 printf 'int f(void)\n{\n\treturn out_fail(\n\t\tNULL, "x");\n}\n' | file inject/a.c
 says "lint: an error without a next step" tools/lint "inject/a.c:3: an error without a next step"
 value() { # NAME WORDS STATEMENT: a value of an engine in a function of inject
