@@ -30,7 +30,7 @@ static int injection_bind_fill(struct injection *v, const char *id);
 static int injection_put_prepare(struct injection *v);
 static int injection_put_fill(struct injection *v, const char *id);
 
-static const struct injection_ops ways[] = {
+static const struct injection_ops injection_methods[] = {
 	[INJECTION_AUTO] = {"auto", false, NULL, NULL},
 	[INJECTION_BIND] = {"bind", false, injection_bind_prepare, injection_bind_fill},
 	[INJECTION_VOLUME] = {"volume", false, injection_volume_prepare,
@@ -46,12 +46,12 @@ static const enum injection_kind order[] = {
 
 bool injection_makes_image(enum injection_kind way)
 {
-	return ways[way].image;
+	return injection_methods[way].image;
 }
 
 const char *injection_method_name(enum injection_kind way)
 {
-	return ways[way].name;
+	return injection_methods[way].name;
 }
 
 int injection_set_reason(struct injection *v, const char *words)
@@ -222,12 +222,12 @@ static int injection_next_method(struct injection *v)
 	return 0;
 }
 
-/* Prepares v->way, or the first method after it that can be prepared. */
+/* Prepares v->method, or the first method after it that can be prepared. */
 static int injection_prepare_method(struct injection *v)
 {
 	int r;
 
-	while ((r = ways[v->method].prepare(v)) == 1) {
+	while ((r = injection_methods[v->method].prepare(v)) == 1) {
 		r = injection_next_method(v);
 		if (r)
 			break;
@@ -304,7 +304,7 @@ int injection_fill(struct injection *v, const char *id)
 	if (r)
 		return r;
 	buf_reset(&v->reason);
-	r = ways[v->method].fill(v, id);
+	r = injection_methods[v->method].fill(v, id);
 	/* Without a reason the method is repeated, with another mount. */
 	return r == 1 && v->reason.n ? injection_switch_method(v) : r;
 }

@@ -235,7 +235,7 @@ static void session_start_shell(struct session *s, struct run *r)
 	shell_start(s->shell);
 }
 
-/* shell_ready continues the request. */
+/* session_on_ready continues the request. */
 static void session_wait_shell(struct session *s, struct run *r)
 {
 	(void)s;

@@ -304,7 +304,7 @@ static bool role_browser_start(struct browser_role *role, struct buf *why)
 	return role->drive.endpoint;
 }
 
-/* Like start, but discards the error text. */
+/* Like role_browser_start, but discards the error text. */
 static bool role_browser_restart(struct browser_role *role)
 {
 	struct buf why = BUF_INIT(REASON_MAX);

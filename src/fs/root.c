@@ -84,7 +84,7 @@ static int root_open_below(int dir, struct str path, uint64_t *made)
 		return -ENAMETOOLONG;
 	memcpy(whole, path.p, path.n);
 	whole[path.n] = '\0';
-	/* A single part needs only one step of walk. */
+	/* A single part needs only one step of root_open_parts. */
 	if (path.n && str_find_byte(path, '/') < path.n)
 		fd = fd_open_beneath(dir, whole, O_PATH | O_DIRECTORY);
 	return fd >= 0 ? fd : root_open_parts(dir, path, made);

@@ -87,7 +87,10 @@ static int unpack_open_parent(struct unpack *u, char *path, const char **base)
 	return fd;
 }
 
-/* Like enter, for a name in the archive; -EISDIR for the destination itself. */
+/*
+ * Like unpack_open_parent, for a name in the archive; -EISDIR for the destination
+ * itself.
+ */
 static int unpack_open_name(
 	struct unpack *u, struct str name, char path[FILE_PATH_MAX], const char **base)
 {

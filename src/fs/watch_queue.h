@@ -50,7 +50,7 @@ struct watch_record *watch_queue_next(
 void watch_queue_copy_record(union watch_record_copy *h, const struct watch_record *r);
 /* Removes the first record, of which h is the copy. */
 void watch_queue_drop(struct watch_queue *q, const union watch_record_copy *h);
-/* Frees the space of removed records; is_worn: whether that is due. */
+/* Frees the space of removed records; is_compact_due: whether that is due. */
 void watch_queue_compact(struct watch_queue *q);
 bool watch_queue_is_compact_due(const struct watch_queue *q);
 

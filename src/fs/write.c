@@ -135,7 +135,7 @@ int file_write(const struct write_req *q, enum put_how *how, struct buf *why)
 		r = file_write_compose(&w, q);
 	if (!r)
 		r = file_write_put(&w, q->path->abs, how, why);
-	/* An error message of put is kept. */
+	/* An error message of file_write_put is kept. */
 	if (r && !why->n)
 		file_write_format_error(&w, q->path->abs, r, why);
 	replace_close(&w.file);

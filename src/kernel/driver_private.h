@@ -49,7 +49,7 @@ struct driver {
 struct str driver_text(void);
 
 void driver_enter(struct driver *d, enum runner_state to);
-/* Kills the process, once; child_ended follows. */
+/* Kills the process, once; driver_on_exit follows. */
 void driver_kill(struct driver *d);
 
 /* Reads up to max bytes of output. True: the pipe is at its end. */

@@ -495,8 +495,8 @@ static void kernel_on_heartbeat(struct timer *t)
 	if (k->beats++ == 0)
 		kernel_channel_send(&k->channels[CONNECTION_HEARTBEAT], &ping, 1);
 	/*
-	 * Like ask(), but a cell must not run twice: the additional request is a
-	 * kernel_info_request.
+	 * Like kernel_send_info_request(), but a cell must not run twice: the additional
+	 * request is a kernel_info_request.
 	 */
 	if (k->silent_beats && k->silent_beats++ == KERNEL_BEATS_UNHEARD &&
 		jmsg_plain_request(&k->session, kernel_info, &k->request) == 0)

@@ -85,7 +85,7 @@ static bool conn_needs_peer(const struct conn *c)
 	return c->watches || (c->x && c->x->rq.needs_peer);
 }
 
-/* Whether the layer above holds the request and expects server_ops.gone if c ends. */
+/* Whether the layer above holds the request and expects server_ops.aborted if c ends. */
 static bool conn_is_request_open(const struct conn *c)
 {
 	const unsigned owed = TO(C_ROUTE) | TO(C_BODY) | TO(C_FULL) | TO(C_WAIT) |

@@ -62,8 +62,8 @@ struct exchange {
 
 	struct buf head, fields, out; /* of the reply */
 	size_t sent;
-	size_t offered; /* bytes behind out that server_ops.hand still has to send */
-	bool copies;    /* hand cannot send them: request_write supplies them */
+	size_t offered; /* bytes behind out that send_direct still has to send */
+	bool copies;    /* send_direct cannot send them: request_write supplies them */
 	enum http_framing framing; /* of a reply in pieces */
 	uint64_t promised;         /* bytes of it still to come, if it has a length */
 	unsigned status;
@@ -138,7 +138,8 @@ struct conn *server_find_victim(const struct server *s);
 /* Ends c at once. Its memory is freed after the batch. Always returns ERR_CLOSED. */
 int conn_drop(struct conn *c);
 /*
- * Removes c from the server without server_ops.gone. Its transport has another owner now.
+ * Removes c from the server without server_ops.aborted. Its transport has another owner
+ * now.
  */
 void conn_detach(struct conn *c);
 /* The only function that assigns a state. */

@@ -1,9 +1,9 @@
 /*
  * A request as the layer above sees it, and the functions that answer it.
  *
- * A request belongs to its connection. It lives from server_ops.head until it is answered
- * (request_reply, request_fail; request_end, request_abort) or server_ops.gone is called,
- * whichever comes first. After that it must not be used.
+ * A request belongs to its connection. It lives from server_ops.head until it is
+ * answered (request_reply, request_fail; request_end, request_abort) or
+ * server_ops.aborted is called, whichever comes first. After that it must not be used.
  */
 #ifndef NET_REQUEST_H
 #define NET_REQUEST_H
@@ -95,9 +95,9 @@ void request_begin_events(struct request *rq);
  */
 bool request_write(struct request *rq, struct str piece) MUST_USE;
 /*
- * Queues a piece of n bytes, at least one, without a copy: server_ops.hand sends them.
- * Nothing may be written before server_ops.room is called. False: nothing was queued, the
- * caller has to use request_write. Never calls back.
+ * Queues a piece of n bytes, at least one, without a copy: server_ops.send_direct sends
+ * them. Nothing may be written before server_ops.room is called. False: nothing was
+ * queued, the caller has to use request_write. Never calls back.
  */
 bool request_offer(struct request *rq, size_t n) MUST_USE;
 /*

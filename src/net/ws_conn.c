@@ -199,7 +199,7 @@ void ws_conn_close(struct ws_conn *c, unsigned code, struct str reason)
 	ws_copy_reason(c->reason, reason);
 	ws_conn_put_close(c, code, reason);
 	ws_conn_set_state(c, CLOSING);
-	/* The next event reports an error of flush. */
+	/* The next event reports an error of ws_conn_flush. */
 	if (ws_conn_flush(c))
 		ws_conn_wake(c);
 }
@@ -415,7 +415,7 @@ static void ws_conn_feed_early(struct ws_conn *c)
 	buf_free(&early);
 }
 
-/* Calls room while it is due, at most TURNS times; results as of flush. */
+/* Calls writable while it is due, TURNS times at most; results as of ws_conn_flush. */
 static int ws_conn_notify_writable(struct ws_conn *c, int r)
 {
 	for (int i = 0; i < TURNS && r == 0 && c->writable_due && c->state == OPEN; i++) {

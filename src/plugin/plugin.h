@@ -101,7 +101,7 @@ struct plugin_instance *plugin_set_find(
 	struct plugin_set *ps, const struct plugin *plugin);
 /* Whether the configuration requests the plugin, started or not. */
 bool plugin_set_is_requested(struct plugin_set *ps, const struct plugin *plugin);
-/* Finds an action of any plugin; for box->more_actions. NULL: there is none. */
+/* Finds an action of any plugin; for box->find_plugin_action. NULL: there is none. */
 const struct action *plugin_find_action(const struct box *box, struct str name);
 /*
  * Finds a route of any plugin with that path. An empty method matches any. NULL: there is

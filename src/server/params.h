@@ -58,7 +58,7 @@ int params_parse_limited(
 int params_read(
 	struct params *p, const struct param *table, size_t n, void *out) MUST_USE;
 
-/* Writes "NAME: what" into p->wrong. Returns 422. */
+/* Writes "NAME: what" into p->error. Returns 422. */
 int params_set_error(struct params *p, const char *name, const char *what);
 
 #endif

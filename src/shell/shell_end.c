@@ -29,7 +29,10 @@ static size_t shell_end_count_children(struct shell *s)
 	return (size_t)n;
 }
 
-/* As others(), but 0 if SIGTERM was sent and no process is left that SIGTERM may end. */
+/*
+ * As shell_end_count_children(), but 0 if SIGTERM was sent and no process is left that
+ * SIGTERM may end.
+ */
 static size_t shell_end_count_term(struct shell *s)
 {
 	size_t n = shell_end_count_children(s);

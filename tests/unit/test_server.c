@@ -203,7 +203,10 @@ static void test_cap_idle(void)
 	server_down();
 }
 
-/* Peers that have waited in the backlog are served in the wake-up that accepts them, until its time is over. */
+/*
+ * Peers that have waited in the backlog are served in the wake-up that accepts them,
+ * until its time is over.
+ */
 static void test_cap_one_wake_up(void)
 {
 	enum { IDLE = 8 };

@@ -20,7 +20,7 @@ struct shrink {
 	struct buf late;
 	struct atomic_file swap; /* of a file with a name */
 	enum phase phase;
-	uint64_t evicted;          /* the next used id, counted as gone_all */
+	uint64_t evicted;          /* the next used id, counted as evicted_total */
 	struct ledger_entry *next; /* the next entry */
 };
 

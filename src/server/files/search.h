@@ -26,7 +26,7 @@ struct search_ops {
 const struct param *search_get_param(const struct search_kind *kind, size_t i);
 /*
  * Starts a search with the parameters in p. Returns 0: done is called later, from the
- * event loop; or a status as params_read, with a message in p->wrong.
+ * event loop; or a status as params_read, with a message in p->error.
  */
 int search_start(struct api *api, const struct search_kind *kind, struct params *p,
 	const struct search_ops *ops, void *arg, struct search **out) MUST_USE;

@@ -198,7 +198,7 @@ static int idem_record_action(struct idem *o, struct pending_action *d, struct s
 
 /*
  * Records an action, new or accepted before, and does not begin it. Returns 0; the status
- * to refuse it with, and a message in p->wrong; or the error of recording it.
+ * to refuse it with, and a message in p->error; or the error of recording it.
  */
 static int idem_admit_action(struct idem *o, const struct idem_request *q,
 	struct str body, uint8_t how, struct ledger_entry *e, struct params *p,
@@ -266,7 +266,7 @@ static bool idem_is_waiting(const struct ledger_entry *e)
 	return e->state == LEDGER_ACCEPTED && !e->owner;
 }
 
-/* The id is known already. Returns as begin. */
+/* The id is known already. Returns as idem_begin_request. */
 static int idem_repeat_request(struct api *api, struct request *rq,
 	const struct idem_request *q, struct ledger_entry *e)
 {
@@ -292,7 +292,7 @@ int idem_prepare(struct idem *o)
 	return o->open ? 0 : idem_open_ledger(o, -1);
 }
 
-/* Returns as begin. */
+/* Returns as idem_begin_request. */
 static int idem_handle_request(
 	struct api *api, struct request *rq, const struct idem_request *q)
 {

@@ -109,7 +109,7 @@ void idem_reply_state(const struct idem *o, struct request *rq,
 void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_t ms);
 /* Answers a waiting request now, with the present state. */
 void idem_answer_waiter(struct idem_waiter *a);
-/* How a request was made: bits of an entry's ask_how. */
+/* How a request was made: bits of an entry's request_kind. */
 enum {
 	IDEM_WRAPPED = 1,           /* the action is a member of the body */
 	IDEM_CANCEL_UNATTENDED = 8, /* cancel the action when no request waits for it */

@@ -15,7 +15,7 @@
 int process_spec_parse(struct params *p, struct str text) MUST_USE;
 /*
  * Reads the spec of a process from the body of p. The texts lie in the arena. env is the
- * environment of the sandbox and ends with NULL. 0; 422 or 503 with p->wrong.
+ * environment of the sandbox and ends with NULL. 0; 422 or 503 with p->error.
  */
 int process_spec_read(
 	struct params *p, const char *const *env, struct process_spec *out) MUST_USE;
