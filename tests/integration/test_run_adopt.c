@@ -448,7 +448,7 @@ static void check_everywhere(const struct shell_row *row)
 		begin_unread("echo one; echo two; (exit 3)");
 		for (int i = 0; i <= at && more; i++)
 			more = read_one(
-				shell(), i < at || at % 2, i < SURE ? 10000 : 100);
+				shell(), i < at || at % 2, i < SURE ? 10000 : 2000);
 		crash();
 		s = POLL();
 		if (s.exit_code != 3 || !str_eq(s.content, STR("one\ntwo"))) {
