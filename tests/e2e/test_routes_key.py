@@ -21,7 +21,7 @@ SHOWN = {
 def routes():
     """(method, path, whether it is open) of the table in the source, and of the built-in plugins."""
     with open(os.path.join(harness.TOP, "src/server/api.c")) as f:
-        rows = re.findall(r'^\t\{"([A-Z]+)", "([^"]+)", (OPEN|KEY),', f.read(), re.M)
+        rows = re.findall(r'^\t\{"([A-Z]+)", "([^"]+)", ACCESS_(OPEN|KEY),', f.read(), re.M)
     for method, path, access in rows:
         yield method, path.replace("*", "x"), access == "OPEN"
     for method, path in (("POST", "/mcp"), ("GET", "/mcp/sse"), ("POST", "/update_mcp_server"),
