@@ -307,7 +307,7 @@ static void mcp_proxy_forward_ref(struct mcp_call *c)
  * The methods that list, the member with the list, and the member of an item that is
  * shown with a prefix.
  */
-static const struct list {
+static const struct list_method {
 	const char *method, *member, *name;
 	bool uri;
 } lists[] = {
@@ -327,7 +327,7 @@ struct part {
 
 struct merge {
 	struct mcp_call *call;
-	const struct list *list;
+	const struct list_method *list;
 	bool alone;
 	struct timer timer; /* a silent server must not delay the others */
 	unsigned waiting, n;
@@ -443,7 +443,7 @@ static void mcp_proxy_on_part(
 		mcp_proxy_answer_list(merge);
 }
 
-static void mcp_proxy_list(struct mcp_call *c, const struct list *list)
+static void mcp_proxy_list(struct mcp_call *c, const struct list_method *list)
 {
 	struct mcp_proxy *proxy = mcp_proxy_of(c);
 	struct merge *m = arena_alloc(c->arena, sizeof(*m));
@@ -505,7 +505,7 @@ static void mcp_proxy_describe(struct mcp_server *s, struct jw *w)
 	jw_end(w);
 }
 
-static const struct list *mcp_proxy_find_list(const struct mcp_call *c)
+static const struct list_method *mcp_proxy_find_list(const struct mcp_call *c)
 {
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		if (str_eq(c->message.method, str_c(lists[i].method)))
