@@ -4,24 +4,28 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-static struct child *watched;
+static struct list watched;
 
 void children_watch(struct child *c, pid_t pid, child_fn *fn)
 {
 	children_forget(c);
-	*c = (struct child){.pid = pid, .fn = fn, .next = watched};
-	watched = c;
+	c->pid = pid;
+	c->fn = fn;
+	list_prepend(&watched, &c->node);
 }
 
 void children_forget(struct child *c)
 {
-	struct child **at = &watched;
-
-	while (*at && *at != c)
-		at = &(*at)->next;
-	if (*at)
-		*at = c->next;
+	list_remove(&c->node);
 	c->pid = 0;
+}
+
+static struct child *children_find(pid_t pid)
+{
+	LIST_EACH (struct child, c, &watched, node)
+		if (c->pid == pid)
+			return c;
+	return NULL;
 }
 
 static int children_make_status(const siginfo_t *si)
@@ -38,12 +42,11 @@ static void children_on_sigchld(void *arg, int signo)
 	(void)signo;
 	for (;;) {
 		siginfo_t si = {0};
-		struct child *c = watched;
+		struct child *c;
 
 		if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 || !si.si_pid)
 			return;
-		while (c && c->pid != si.si_pid)
-			c = c->next;
+		c = children_find(si.si_pid);
 		if (c) {
 			child_fn *fn = c->fn;
 

@@ -2,6 +2,7 @@
 #ifndef PROC_CHILDREN_H
 #define PROC_CHILDREN_H
 
+#include "base/list.h"
 #include "loop/loop.h"
 
 #include <sys/types.h>
@@ -11,11 +12,11 @@ struct child;
 /* status is as from wait(2). */
 typedef void child_fn(struct child *c, int status);
 
-/* The watch of a child; embedded in its owner. */
+/* The watch of a child; embedded in its owner, and zeroed to begin with. */
 struct child {
+	struct list node;
 	pid_t pid; /* 0: not watched */
 	child_fn *fn;
-	struct child *next;
 };
 
 /* Takes SIGCHLD over. Once per process. */

@@ -41,7 +41,7 @@ struct job_process {
 	"left for it; try again when less runs"
 
 static struct job_process kids[JOBS_MAX];
-static struct job *line;
+static struct list queue;
 
 /* --- In the child ------------------------------------------------------------- */
 
@@ -154,21 +154,11 @@ static void job_close_output(struct job *j)
 	fd_close(&j->out_fd);
 }
 
-static void job_dequeue(struct job *j)
-{
-	struct job **at = &line;
-
-	while (*at && *at != j)
-		at = &(*at)->next;
-	if (*at)
-		*at = j->next;
-}
-
 /* Releases everything but the output. */
 static void job_release(struct job *j)
 {
 	job_set_state(j, JOB_OVER);
-	job_dequeue(j);
+	list_remove(&j->node);
 	job_close_input(j);
 	job_close_output(j);
 	timer_cancel(j->loop, &j->deadline);
@@ -347,10 +337,10 @@ static int job_launch(struct job *j, struct job_process *k)
 /* Removes the first queued job whose kind has a free place. */
 static struct job *job_pop_queued(struct job_process **k)
 {
-	for (struct job *j = line; j; j = j->next) {
+	LIST_EACH (struct job, j, &queue, node) {
 		*k = job_find_slot(&j->conf);
 		if (*k) {
-			job_dequeue(j);
+			list_remove(&j->node);
 			return j;
 		}
 	}
@@ -373,15 +363,9 @@ static void job_start_queued(void)
 
 static int job_enqueue(struct job *j)
 {
-	struct job **at = &line;
-	size_t n = 0;
-
-	for (; *at; n++)
-		at = &(*at)->next;
-	if (n >= JOBS_WAITING_MAX)
+	if (list_count(&queue) >= JOBS_WAITING_MAX)
 		return ERR_LIMIT;
-	j->next = NULL;
-	*at = j;
+	list_append(&queue, &j->node);
 	job_set_state(j, JOB_WAITS);
 	return 0;
 }
@@ -389,7 +373,7 @@ static int job_enqueue(struct job *j)
 /* Callbacks of an ended job run before the queue is served; queued jobs come first. */
 static bool job_is_queue_served(void)
 {
-	for (const struct job *j = line; j; j = j->next)
+	LIST_EACH (const struct job, j, &queue, node)
 		if (job_find_slot(&j->conf))
 			return false;
 	return true;

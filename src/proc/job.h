@@ -15,6 +15,7 @@
 #define PROC_JOB_H
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "loop/loop.h"
 #include "proc/spawn.h"
 
@@ -98,7 +99,7 @@ struct job {
 	struct loop *loop;
 	struct job_conf conf;
 	enum job_state state;
-	struct job *next;            /* in the queue */
+	struct list node;            /* in the queue */
 	struct job_process *process; /* the process; NULL once it is reaped */
 	int status;                  /* of the process, as from wait(2) */
 	int in, out_fd;              /* our ends; -1 when closed */

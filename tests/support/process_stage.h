@@ -39,18 +39,18 @@ static inline void overdue(struct timer *t)
 	loop_stop(loop);
 }
 
-static inline void told(struct process_follower *f)
+static inline void told(struct waiter *f)
 {
-	struct wait *w = container_of(f, struct wait, follower);
+	struct wait *w = container_of(f, struct wait, follower.waiter);
 
 	w->calls++;
-	if (w->is_there(f->process))
+	if (w->is_there(w->follower.process))
 		loop_stop(loop);
 }
 
 static inline void wait_for(struct process *p, bool (*is_there)(const struct process *p))
 {
-	struct wait w = {.follower.fn = told, .is_there = is_there};
+	struct wait w = {.follower.waiter.fn = told, .is_there = is_there};
 	struct timer limit = {0};
 
 	process_follow(p, &w.follower);

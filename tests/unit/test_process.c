@@ -39,7 +39,7 @@ static void check_failure(
 	const char *const *argv, const char *cwd, const char *user, int reason)
 {
 	struct process_spec spec = spec_of(argv);
-	struct wait w = {.follower.fn = told, .is_there = has_started};
+	struct wait w = {.follower.waiter.fn = told, .is_there = has_started};
 	enum process_reason got;
 	const char *detail;
 	struct process *p;
@@ -55,7 +55,7 @@ static void check_failure(
 	is_int(got, reason, "for the right reason: %s", detail);
 	process_unfollow(&w.follower);
 	turn();
-	ok(!all->first && !all->running, "and is forgotten");
+	ok(list_is_empty(&all->list) && !all->running, "and is forgotten");
 }
 
 static void check_failures(void)
@@ -283,8 +283,8 @@ static void wait_for_pause(struct process *p)
 static void check_wait(void)
 {
 	struct process_spec spec = spec_of(NULL);
-	struct wait slow = {
-		.follower = {.fn = told, .releases = true}, .is_there = has_exited};
+	struct wait slow = {.follower = {.waiter.fn = told, .releases = true},
+		.is_there = has_exited};
 	struct wait fast = slow;
 	struct process_output o;
 	struct process *p;
@@ -393,8 +393,8 @@ static void check_eviction(void)
 	for (struct process *p = process_first(all); p; p = process_next(p))
 		n++;
 	is_int(n, PROCESSES_EXITED, "so many that have ended are kept");
-	while (all->first)
-		remove_it(all->first);
+	LIST_EACH (struct process, p, &all->list, node)
+		remove_it(p);
 	is_int((long long)(all->exited + all->running), 0, "all are gone");
 }
 
@@ -408,7 +408,7 @@ static void check_stop(void)
 	ok(process_is_removed(p), "followers have to leave");
 	is_int(process_start(all, &spec, &p, &why), ERR_CLOSED, "nothing starts");
 	all->stopping = false;
-	remove_it(all->first);
+	remove_it(LIST_FIRST(&all->list, struct process, node));
 }
 
 int main(void)

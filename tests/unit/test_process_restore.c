@@ -36,7 +36,8 @@ static struct process *restart(struct process *p, int *status)
 	saved = p->record->in;
 	processes_del(all);
 	all = next;
-	if (pwrite(all->first->record_fd, &saved, sizeof(saved),
+	p = LIST_FIRST(&all->list, struct process, node);
+	if (pwrite(p->record_fd, &saved, sizeof(saved),
 		    offsetof(struct process_record, in)) != sizeof(saved))
 		ok(false, "the record is as it was");
 	processes_restore(all);
@@ -166,7 +167,7 @@ static void check_foreign_names(void)
 	}
 	processes_restore(all);
 	turn();
-	ok(!all->first, "and leaves none");
+	ok(list_is_empty(&all->list), "and leaves none");
 }
 
 int main(void)

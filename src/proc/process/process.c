@@ -50,17 +50,16 @@ struct processes *processes_new(const struct processes_conf *conf)
 void processes_stop(struct processes *all)
 {
 	all->stopping = true;
-	for (struct process *p = all->first; p; p = p->next)
+	LIST_EACH (struct process, p, &all->list, node)
 		process_wake(p);
 }
 
 struct process *process_find_number(const struct processes *all, uint64_t number)
 {
-	struct process *p = all->first;
-
-	while (p && p->number != number)
-		p = p->next;
-	return p;
+	LIST_EACH (struct process, p, &all->list, node)
+		if (p->number == number)
+			return p;
+	return NULL;
 }
 
 static bool process_is_listed(const struct process *p)
@@ -70,28 +69,27 @@ static bool process_is_listed(const struct process *p)
 
 struct process *process_find(const struct processes *all, struct str id)
 {
-	struct process *p = all->first;
-
-	while (p && (!process_is_listed(p) || !str_eq(id, str_c(p->id))))
-		p = p->next;
-	return p;
+	LIST_EACH (struct process, p, &all->list, node)
+		if (process_is_listed(p) && str_eq(id, str_c(p->id)))
+			return p;
+	return NULL;
 }
 
 static struct process *process_shown_from(struct process *p)
 {
 	while (p && !process_is_listed(p))
-		p = p->next;
+		p = LIST_NEXT(&p->all->list, p, struct process, node);
 	return p;
 }
 
 struct process *process_first(const struct processes *all)
 {
-	return process_shown_from(all->first);
+	return process_shown_from(LIST_FIRST(&all->list, struct process, node));
 }
 
 struct process *process_next(const struct process *p)
 {
-	return process_shown_from(p->next);
+	return process_shown_from(LIST_NEXT(&p->all->list, p, struct process, node));
 }
 
 /* --- One process ----------------------------------------------------------- */
@@ -99,15 +97,14 @@ struct process *process_next(const struct process *p)
 /* Keeps the list in the order of the numbers. */
 static void process_link(struct process *p)
 {
-	struct processes *all = p->all;
-	struct process *before = all->last;
+	struct list *list = &p->all->list, *before = list_last(list);
 
-	while (before && before->number > p->number)
-		before = before->prev;
-	p->prev = before;
-	p->next = before ? before->next : all->first;
-	*(p->prev ? &p->prev->next : &all->first) = p;
-	*(p->next ? &p->next->prev : &all->last) = p;
+	while (before && LIST_OF(before, struct process, node)->number > p->number)
+		before = list_prev(list, before);
+	if (before)
+		list_insert_after(before, &p->node);
+	else
+		list_prepend(list, &p->node);
 }
 
 struct process *process_new(struct processes *all, uint64_t number)
@@ -127,15 +124,6 @@ struct process *process_new(struct processes *all, uint64_t number)
 	snprintf(p->id, sizeof(p->id), "p%" PRIu64, number);
 	process_link(p);
 	return p;
-}
-
-static void process_unlink(struct process *p)
-{
-	struct processes *all = p->all;
-
-	*(p->prev ? &p->prev->next : &all->first) = p->next;
-	*(p->next ? &p->next->prev : &all->last) = p->prev;
-	p->next = p->prev = NULL;
 }
 
 static void process_free(struct later *later)
@@ -173,7 +161,7 @@ void process_del(struct process *p)
 {
 	if (!p->removed) {
 		process_drop_all(p);
-		process_unlink(p);
+		list_remove(&p->node);
 	}
 	process_release_all(p);
 }
@@ -182,10 +170,8 @@ void processes_del(struct processes *all)
 {
 	if (!all)
 		return;
-	while (all->first) {
-		struct process *p = all->first;
-
-		process_unlink(p);
+	LIST_EACH (struct process, p, &all->list, node) {
+		list_remove(&p->node);
 		process_release_all(p);
 	}
 	processes_free_table(all);
@@ -267,7 +253,7 @@ void process_remove(struct process *p)
 		return;
 	p->all->exited--;
 	process_drop_all(p);
-	process_unlink(p);
+	list_remove(&p->node);
 	p->removed = true;
 	process_wake(p);
 }
@@ -278,13 +264,11 @@ void process_remove(struct process *p)
  */
 static struct process *process_find_victim(struct processes *all, bool seen)
 {
-	struct process *p = all->first;
-
-	while (p &&
-		(p->record->state != PROCESS_EXITED || p->followers ||
-			(seen && !p->seen)))
-		p = p->next;
-	return p;
+	LIST_EACH (struct process, p, &all->list, node)
+		if (p->record->state == PROCESS_EXITED &&
+			wait_queue_is_empty(&p->followers) && (p->seen || !seen))
+			return p;
+	return NULL;
 }
 
 void processes_evict(struct processes *all)
@@ -311,14 +295,10 @@ static void process_call_followers(struct timer *t)
 {
 	struct process *p = container_of(t, struct process, wake);
 
-	for (p->cursor = p->followers; p->cursor;) {
-		struct process_follower *f = p->cursor;
-
-		p->cursor = f->next;
-		f->fn(f);
-	}
+	wait_queue_wake_all(&p->followers);
 	/* A process that failed to start is kept for its followers alone. */
-	if (!p->followers && (p->removed || p->record->state == PROCESS_FAILED))
+	if (wait_queue_is_empty(&p->followers) &&
+		(p->removed || p->record->state == PROCESS_FAILED))
 		process_del(p);
 }
 
@@ -332,33 +312,22 @@ void process_wake(struct process *p)
 
 void process_follow(struct process *p, struct process_follower *f)
 {
-	struct process_follower **at = &p->followers;
-
 	for (unsigned i = 0; i < PROCESS_OUTPUTS; i++)
 		f->released[i] = p->record->out[i].released;
-	while (*at)
-		at = &(*at)->next;
 	f->process = p;
-	f->next = NULL;
-	*at = f;
+	wait_queue_append(&p->followers, &f->waiter);
 }
 
 void process_unfollow(struct process_follower *f)
 {
 	struct process *p = f->process;
-	struct process_follower **at;
 
 	if (!p)
 		return;
-	at = &p->followers;
-	while (*at != f)
-		at = &(*at)->next;
-	*at = f->next;
-	if (p->cursor == f)
-		p->cursor = f->next;
+	wait_queue_remove(&p->followers, &f->waiter);
 	f->process = NULL;
 	for (unsigned i = 0; i < PROCESS_OUTPUTS && f->releases; i++)
 		process_release(p, i, NULL, p->record->out[i].released);
-	if (!p->followers)
+	if (wait_queue_is_empty(&p->followers))
 		process_wake(p);
 }

@@ -12,6 +12,7 @@
 #define PROC_PROCESS_PROCESS_H
 
 #include "base/hash.h"
+#include "base/wait_queue.h"
 #include "limits.h"
 #include "loop/loop.h"
 #include "proc/process/process_spool.h"
@@ -193,16 +194,15 @@ void process_disown(struct process *p);
 
 /* --- Followers ------------------------------------------------------------- */
 
-/* Embedded in its owner, and zeroed except fn and releases. */
+/* Embedded in its owner, and zeroed except waiter.fn and releases. */
 struct process_follower {
 	/*
 	 * Called after a change of the state, of an output or of the space of stdin, and
 	 * after removal. fn may leave, and may call every function but process_start.
 	 */
-	void (*fn)(struct process_follower *f);
+	struct waiter waiter;
 	struct process *process; /* NULL: it does not follow */
-	struct process_follower *next;
-	bool releases; /* see process_release */
+	bool releases;           /* see process_release */
 	uint64_t released[PROCESS_OUTPUTS];
 };
 

@@ -84,12 +84,11 @@ void process_set_exit(struct process *p)
 
 void processes_on_exit(struct processes *all, pid_t pid, int status)
 {
-	struct process *p = all->first;
-
-	while (p && (p->record->pid != pid || !process_is_running(p)))
-		p = p->next;
-	if (p)
-		process_on_child_exit(&p->child, status);
+	LIST_EACH (struct process, p, &all->list, node)
+		if (p->record->pid == pid && process_is_running(p)) {
+			process_on_child_exit(&p->child, status);
+			return;
+		}
 }
 
 /* --- Kill ------------------------------------------------------------------ */

@@ -84,7 +84,7 @@ static void process_trim_outputs(struct processes *all, bool ended)
 {
 	uint64_t share = process_output_share(all);
 
-	for (struct process *p = all->first; p; p = p->next) {
+	LIST_EACH (struct process, p, &all->list, node) {
 		if (all->output_bytes <= PROCESS_OUTPUT_TOTAL)
 			return;
 		if ((p->record->state == PROCESS_EXITED) != ended)
@@ -292,7 +292,7 @@ static bool process_find_slowest(const struct process *p, unsigned no, uint64_t 
 {
 	bool found = false;
 
-	for (const struct process_follower *f = p->followers; f; f = f->next) {
+	LIST_EACH (const struct process_follower, f, &p->followers.waiters, waiter.node) {
 		if (!f->releases || (found && f->released[no] >= *offset))
 			continue;
 		*offset = f->released[no];

@@ -91,7 +91,7 @@ struct process_killing {
 };
 
 struct process {
-	struct process *next, *prev;
+	struct list node;
 	struct processes *all;
 	struct process_record *record;
 	size_t record_n; /* bytes mapped */
@@ -110,8 +110,7 @@ struct process {
 	struct process_source out[PROCESS_OUTPUTS];
 	struct process_sink in;
 	struct process_killing killing;
-	struct process_follower *followers;
-	struct process_follower *cursor; /* the follower to be called next */
+	struct wait_queue followers;
 	struct process_exit exit;
 	struct later later;
 	char detail[160]; /* of state FAILED */
@@ -141,7 +140,7 @@ struct process_turn {
 
 struct processes {
 	const struct processes_conf *conf;
-	struct process *first, *last;
+	struct list list;            /* in the order of their numbers */
 	struct process_table *table; /* NULL: not made yet */
 	int table_fd;
 	unsigned running, exited; /* running includes STARTING */

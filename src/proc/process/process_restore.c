@@ -152,17 +152,12 @@ static void process_restore_state(struct process *p)
 
 void processes_restore(struct processes *all)
 {
-	struct process *next;
-
-	for (struct process *p = all->first; p; p = next) {
-		next = p->next;
+	LIST_EACH (struct process, p, &all->list, node) {
 		if (process_check_record(p))
 			continue;
 		process_key_forget(all, p->number);
 		process_del(p);
 	}
-	for (struct process *p = all->first; p; p = next) {
-		next = p->next;
+	LIST_EACH (struct process, p, &all->list, node)
 		process_restore_state(p);
-	}
 }

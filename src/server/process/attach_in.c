@@ -20,7 +20,7 @@ static void attach_claim_stdin(struct attachment *a)
 {
 	if (a->sends_stdin || a->is_muted)
 		return;
-	for (struct attachment *b = a->all->first; b; b = b->next) {
+	LIST_EACH (struct attachment, b, &a->all->list, node) {
 		if (!b->sends_stdin || b->follower.process != a->follower.process)
 			continue;
 		if (b->serial > a->serial)

@@ -45,9 +45,9 @@ struct attach_frame {
 };
 
 struct attachment {
+	struct list node;
 	enum attach_state state;
 	struct attachments *all;
-	struct attachment **at, *next;
 	uint64_t lease;  /* lease that the peer has sent; 0: none */
 	uint64_t serial; /* higher than that of all older attachments */
 	struct process_follower follower;
@@ -86,7 +86,7 @@ struct attachment {
 
 struct attachments {
 	struct api *api;
-	struct attachment *first;
+	struct list list; /* newest first */
 	unsigned n;
 	uint64_t serial;
 };

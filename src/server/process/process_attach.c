@@ -46,9 +46,7 @@ static void attachment_release(struct attachment *a)
 	buf_free(&a->input);
 	buf_free(&a->text);
 	buf_free(&a->frame.piece);
-	*a->at = a->next;
-	if (a->next)
-		a->next->at = a->at;
+	list_remove(&a->node);
 	a->all->n--;
 	loop_defer_free(l, &a->later, attachment_free);
 }
@@ -167,9 +165,9 @@ static void attachment_on_event(struct io *io, uint32_t events)
 				transport_pending(&a->transport));
 }
 
-static void attachment_on_change(struct process_follower *f)
+static void attachment_on_change(struct waiter *f)
 {
-	struct attachment *a = container_of(f, struct attachment, follower);
+	struct attachment *a = container_of(f, struct attachment, follower.waiter);
 
 	attach_run(a, attach_end_stdin_wait(a));
 }
@@ -294,11 +292,7 @@ static void attachment_enlist(struct attachment *a)
 	struct attachments *all = a->all;
 
 	a->serial = ++all->serial;
-	a->at = &all->first;
-	a->next = all->first;
-	if (a->next)
-		a->next->at = &a->next;
-	all->first = a;
+	list_prepend(&all->list, &a->node);
 	all->n++;
 }
 
@@ -307,7 +301,7 @@ static void attachment_follow(struct attachment *a, struct process *p)
 	struct process_info info;
 
 	process_info(p, &info);
-	a->follower.fn = attachment_on_change;
+	a->follower.waiter.fn = attachment_on_change;
 	a->follower.releases = a->releases = info.wait_when_full;
 	process_follow(p, &a->follower);
 	a->owns = info.kill_on_disconnect;
@@ -387,13 +381,14 @@ static void process_owner_free(struct process_owner *o)
 	free(o);
 }
 
-static void process_owner_on_change(struct process_follower *f)
+static void process_owner_on_change(struct waiter *f)
 {
-	enum process_state state = process_state(f->process);
+	struct process_owner *o = container_of(f, struct process_owner, follower.waiter);
+	enum process_state state = process_state(o->follower.process);
 
 	if (state == PROCESS_EXITED || state == PROCESS_FAILED ||
-		process_is_removed(f->process))
-		process_owner_free(container_of(f, struct process_owner, follower));
+		process_is_removed(o->follower.process))
+		process_owner_free(o);
 }
 
 static void process_owner_on_close(struct peer_watch *w)
@@ -418,7 +413,7 @@ bool process_own_request(struct request *rq, struct process *p)
 	if (!o)
 		return false;
 	o->watch.fn = process_owner_on_close;
-	o->follower.fn = process_owner_on_change;
+	o->follower.waiter.fn = process_owner_on_change;
 	request_watch_peer(rq, &o->watch);
 	process_follow(p, &o->follower);
 	process_own(p);
@@ -438,7 +433,9 @@ struct attachments *attachments_new(struct api *api)
 
 void attachments_fence(struct attachments *all)
 {
-	for (struct attachment *a = all ? all->first : NULL; a; a = a->next)
+	if (!all)
+		return;
+	LIST_EACH (struct attachment, a, &all->list, node)
 		if (a->lease && a->lease < all->api->idem->ledger.lease) {
 			attach_fail(a, IDEM_FENCED);
 			attachment_set_events(a, true);
@@ -449,7 +446,7 @@ void attachments_del(struct attachments *all)
 {
 	if (!all)
 		return;
-	while (all->first)
-		attach_set_state(all->first, ATTACH_CLOSED);
+	LIST_EACH (struct attachment, a, &all->list, node)
+		attach_set_state(a, ATTACH_CLOSED);
 	free(all);
 }

@@ -28,9 +28,10 @@ static uint64_t process_input_get_offset(const struct process *p)
 	return in.offset;
 }
 
-static void process_input_on_change(struct process_follower *f)
+static void process_input_on_change(struct waiter *f)
 {
-	request_resume_body(container_of(f, struct process_stdin_body, follower)->rq);
+	request_resume_body(
+		container_of(f, struct process_stdin_body, follower.waiter)->rq);
 }
 
 static void process_input_on_close(struct request *rq)
@@ -166,7 +167,7 @@ void processes_stdin(struct api *api, struct request *rq, struct str id)
 			.on_body = process_input_on_body,
 			.on_splice_in = process_input_on_splice,
 			.on_ready = process_input_on_ready},
-		.follower.fn = process_input_on_change,
+		.follower.waiter.fn = process_input_on_change,
 		.process = p,
 		.rq = rq,
 		.offset = ask.offset,

@@ -153,9 +153,9 @@ static const struct reader_ops ops = {
 	.on_sent = process_read_on_sent,
 };
 
-static void process_read_on_change(struct process_follower *f)
+static void process_read_on_change(struct waiter *f)
 {
-	reader_wake(&container_of(f, struct process_reader, follower)->reader);
+	reader_wake(&container_of(f, struct process_reader, follower.waiter)->reader);
 }
 
 /*
@@ -200,7 +200,7 @@ void processes_read(struct api *api, struct request *rq, struct str id)
 	pr->process = p;
 	pr->no = no;
 	pr->until_exit = ask.until;
-	pr->follower.fn = process_read_on_change;
+	pr->follower.waiter.fn = process_read_on_change;
 	reader_init(&pr->reader, api->box->loop, rq, &ops);
 	pr->reader.mode = ask.follow ? READER_OCTETS : reader_get_mode(rq);
 	pr->reader.at = ask.from;

@@ -65,9 +65,10 @@ static void process_waiter_answer(struct process_waiter *w)
 	w->answer(w);
 }
 
-static void process_waiter_on_change(struct process_follower *f)
+static void process_waiter_on_change(struct waiter *f)
 {
-	struct process_waiter *w = container_of(f, struct process_waiter, follower);
+	struct process_waiter *w =
+		container_of(f, struct process_waiter, follower.waiter);
 
 	if (w->is_ready(w->process) || process_is_removed(w->process))
 		process_waiter_answer(w);
@@ -94,7 +95,7 @@ static bool process_waiter_begin(
 	}
 	*w = *wanted;
 	w->request_ops.on_close = process_waiter_on_close;
-	w->follower.fn = process_waiter_on_change;
+	w->follower.waiter.fn = process_waiter_on_change;
 	w->loop = api->box->loop;
 	rq->user = w;
 	process_follow(w->process, &w->follower);

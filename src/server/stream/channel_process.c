@@ -107,9 +107,10 @@ static void channel_process_cancel(struct channel *c, unsigned mode)
 
 /* --- The beginning ------------------------------------------------------------------ */
 
-static void channel_process_on_change(struct process_follower *f)
+static void channel_process_on_change(struct waiter *f)
 {
-	struct process_channel *x = container_of(f, struct process_channel, follower);
+	struct process_channel *x =
+		container_of(f, struct process_channel, follower.waiter);
 
 	channel_process_pass_stdin(x);
 	channel_wake(&x->channel);
@@ -213,7 +214,7 @@ static struct channel *channel_process_begin(struct stream *s,
 	x->loop = stream_get_api(s)->box->loop;
 	x->starts = process_state(p) == PROCESS_STARTING;
 	x->owns = info.kill_on_disconnect;
-	x->follower.fn = channel_process_on_change;
+	x->follower.waiter.fn = channel_process_on_change;
 	x->follower.releases = info.wait_when_full;
 	if (!x->starts) {
 		x->sent[PROCESS_STDOUT] = ask->offset == UINT64_MAX ? 0 : ask->offset;
