@@ -16,6 +16,7 @@
 #define SHELL_SHELL_H
 
 #include "base/buf.h"
+#include "base/list.h"
 #include "loop/loop.h"
 #include "proc/cgroup.h"
 #include "proc/shells.h"
@@ -189,11 +190,12 @@ int shell_raw(struct shell *s, uint64_t offset, size_t max, struct buf *out,
  * fn must not call anything that changes the shell. gone: the session is being deleted.
  */
 struct shell_follower {
-	struct shell_follower *next;
+	struct list node;
 	void (*fn)(struct shell_follower *f, bool gone);
 };
 void shell_follow(struct shell *s, struct shell_follower *f);
-void shell_unfollow(struct shell *s, struct shell_follower *f);
+/* No effect on an observer that was called with gone. */
+void shell_unfollow(struct shell_follower *f);
 /*
  * The offsets of shell_raw start at 0 with each command. This is the number of bytes
  * that this process has dropped before offset 0: added to an offset, it gives a position

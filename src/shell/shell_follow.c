@@ -7,28 +7,19 @@
 
 void shell_follow(struct shell *s, struct shell_follower *f)
 {
-	f->next = s->followers;
-	s->followers = f;
+	list_prepend(&s->followers, &f->node);
 }
 
-void shell_unfollow(struct shell *s, struct shell_follower *f)
+void shell_unfollow(struct shell_follower *f)
 {
-	struct shell_follower **at = &s->followers;
-
-	while (*at && *at != f)
-		at = &(*at)->next;
-	if (*at)
-		*at = f->next;
+	list_remove(&f->node);
 }
 
 void shell_notify_followers(struct shell *s, bool gone)
 {
-	struct shell_follower *f = s->followers, *next;
-
-	if (gone)
-		s->followers = NULL;
-	for (; f; f = next) {
-		next = f->next;
+	LIST_EACH (struct shell_follower, f, &s->followers, node) {
+		if (gone)
+			list_remove(&f->node);
 		f->fn(f, gone);
 	}
 }

@@ -121,7 +121,7 @@ struct shell {
 	struct shell_exit exit;
 	struct timer turn; /* feeds the backlog, see shell_read.c */
 	uint64_t fed;      /* bytes of the spool that were fed */
-	struct shell_follower *followers;
+	struct list followers;
 	struct shell_lookup *lookup; /* of python; NULL: none runs, see shell_python.c */
 	struct buf searched;         /* the PATH of the last one */
 	uint64_t search_again;  /* earliest time of the next lookup for the same PATH */

@@ -262,8 +262,7 @@ static void channel_session_free(struct channel *c)
 {
 	struct session_channel *v = channel_session_cast(c);
 
-	if (v->shell)
-		shell_unfollow(v->shell, &v->follower);
+	shell_unfollow(&v->follower);
 	loop_defer_free(stream_get_api(c->stream)->box->loop, &v->later,
 		channel_session_free_memory);
 }
