@@ -22,7 +22,7 @@ struct mcp_tool_call {
 	struct search *search;
 	/* For an action with an id: the recorded action is followed until its end. */
 	char id[LEDGER_ID_MAX + 1]; /* empty: no id */
-	struct idem_follower follower;
+	struct waiter follower;
 	struct timer timer;
 };
 
@@ -301,7 +301,7 @@ static void sandbox_mcp_on_timer(struct timer *t)
 	sandbox_mcp_answer_recorded(u, e);
 }
 
-static void sandbox_mcp_on_change(struct idem_follower *f)
+static void sandbox_mcp_on_change(struct waiter *f)
 {
 	struct mcp_tool_call *u = container_of(f, struct mcp_tool_call, follower);
 

@@ -18,16 +18,16 @@ enum transfer_state {
 };
 
 struct transfer {
+	struct list node; /* in the list of endless transfers */
 	enum transfer_state state;
 	struct job job;
 	struct request *rq;
 	struct transfer_request ask;
-	struct transfer *next; /* in the list of endless transfers */
 	struct later later;
 	struct buf early; /* output that cannot be passed on yet */
 };
 
-static struct transfer *endless;
+static struct list endless;
 
 static void transfer_set_state(struct transfer *t, enum transfer_state to)
 {
@@ -58,13 +58,9 @@ static void transfer_free_memory(struct later *later)
 static void transfer_free(struct transfer *t)
 {
 	struct loop *l = t->job.loop;
-	struct transfer **at = &endless;
 
 	transfer_set_state(t, TRANSFER_ENDED);
-	while (*at && *at != t)
-		at = &(*at)->next;
-	if (*at)
-		*at = t->next;
+	list_remove(&t->node);
 	t->rq->user = NULL;
 	job_free(&t->job);
 	loop_defer_free(l, &t->later, transfer_free_memory);
@@ -217,11 +213,7 @@ static struct transfer *transfer_new(void)
 /* Endless transfers keep their jobs, so a queue behind them would never move. */
 static bool transfer_has_slot(const struct transfer_request *ask)
 {
-	size_t n = 0;
-
-	for (const struct transfer *t = endless; t; t = t->next)
-		n++;
-	return !ask->endless || n < WATCHES_MAX;
+	return !ask->endless || list_count(&endless) < WATCHES_MAX;
 }
 
 static void transfer_refuse(struct request *rq, bool watch)
@@ -298,15 +290,13 @@ void transfer_start(
 	if (!rq->body_streams)
 		transfer_set_state(t, TRANSFER_WAITING);
 	rq->needs_peer = ask->endless;
-	if (ask->endless) {
-		t->next = endless;
-		endless = t;
-	}
+	if (ask->endless)
+		list_prepend(&endless, &t->node);
 }
 
 void transfer_stop(void)
 {
-	for (struct transfer *t = endless; t; t = t->next)
+	LIST_EACH (struct transfer, t, &endless, node)
 		job_feed_end(&t->job);
 }
 

@@ -521,9 +521,8 @@ void idem_ack(struct api *api, struct request *rq, struct str id)
 
 void idem_answer_all(struct idem *o)
 {
-	for (struct pending_action *d = o->pending; d; d = d->next)
-		while (d->waiters)
-			idem_answer_waiter(d->waiters);
+	LIST_EACH (struct pending_action, d, &o->pending, node)
+		pending_action_answer_waiters(d);
 	idem_end_readers(o);
 }
 
@@ -531,8 +530,8 @@ void idem_del(struct idem *o)
 {
 	if (!o)
 		return;
-	while (o->pending)
-		pending_action_free(o->pending);
+	LIST_EACH (struct pending_action, d, &o->pending, node)
+		pending_action_free(d);
 	timer_cancel(o->box->loop, &o->wake);
 	timer_cancel(o->box->loop, &o->tidy);
 	if (o->open)

@@ -8,6 +8,7 @@
 #define SERVER_IDEMPOTENCY_IDEM_H
 
 #include "action/ledger/ledger.h"
+#include "base/wait_queue.h"
 #include "server/api.h"
 
 #define RESTORED_LEDGER "ledger"
@@ -18,12 +19,6 @@
 struct pending_action;
 struct idem_reader;
 
-/* Embedded in its owner. fn is called when there may be more output or more events. */
-struct idem_follower {
-	void (*fn)(struct idem_follower *f);
-	struct idem_follower *next;
-};
-
 /* Why an action is not accepted: an HTTP status and a message. */
 struct idem_refusal {
 	unsigned status;
@@ -33,13 +28,13 @@ struct idem_refusal {
 struct idem {
 	struct box *box;
 	struct ledger ledger;
-	int dir;                        /* folder of the ledger; -1: in memory */
-	bool open;                      /* the ledger is open */
-	struct pending_action *pending; /* actions that have not ended */
-	struct outputs outputs;      /* what actions print; its fd is -1: not recorded */
-	int outputs_fd;              /* of an earlier process, until open */
-	struct idem_reader *readers; /* requests that wait for output or events */
-	struct idem_follower *followers;
+	int dir;                /* folder of the ledger; -1: in memory */
+	bool open;              /* the ledger is open */
+	struct list pending;    /* actions that have not ended */
+	struct outputs outputs; /* what actions print; its fd is -1: not recorded */
+	int outputs_fd;         /* of an earlier process, until open */
+	struct list readers;    /* requests that wait for output or events */
+	struct wait_queue followers;
 	struct timer wake; /* of readers and followers */
 	struct timer tidy; /* the next step of compacting the ledger */
 };
@@ -67,9 +62,12 @@ bool idem_check_lease(struct idem *o, struct request *rq, struct str lease);
  * As idem_check_lease, without a request. Returns 0, ERR_RANGE, or as ledger_set_lease.
  */
 int idem_set_lease(struct idem *o, uint64_t lease) MUST_USE;
-/* Follow from the event loop, until idem_unfollow. */
-void idem_follow(struct idem *o, struct idem_follower *f);
-void idem_unfollow(struct idem *o, struct idem_follower *f);
+/*
+ * Calls f->fn from the event loop when there may be more output or more events, until
+ * idem_unfollow.
+ */
+void idem_follow(struct idem *o, struct waiter *f);
+void idem_unfollow(struct idem *o, struct waiter *f);
 /*
  * Submits an action as PUT does, with its body. An empty body only finds an action. had:
  * the caller has received output of the action before, so that an unknown action is not

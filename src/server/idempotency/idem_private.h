@@ -7,23 +7,23 @@
 
 /* A request that waits for the end of an action. In the request's arena. */
 struct idem_waiter {
+	struct list node;
 	struct request_ops request_ops;
 	struct request *rq;
 	struct pending_action *action;
-	struct idem_waiter *next;
 	struct timer timeout;
 	bool plain; /* the reply is the answer of the action, not its state */
 };
 
 /* An action that has not ended. */
 struct pending_action {
-	struct pending_action *next;
+	struct list node;
 	struct idem *idem;
 	struct ledger_entry *entry;
 	struct act act;
 	struct arena arena;
 	struct buf body, out;
-	struct idem_waiter *waiters;
+	struct list waiters;
 	struct timer end;
 	struct timer escalate_timer; /* the next, stronger step of a cancellation */
 	struct timer cancel_timer;   /* no request waits: the time of cancellation */
@@ -107,8 +107,8 @@ void idem_reply_state(const struct idem *o, struct request *rq,
  * Replies when the action ends, or after ms (0: without a limit). plain: as idem_reply.
  */
 void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_t ms);
-/* Answers a waiting request now, with the present state. */
-void idem_answer_waiter(struct idem_waiter *a);
+/* Answers the waiting requests now, with the present state. */
+void pending_action_answer_waiters(struct pending_action *d);
 /* How a request was made: bits of an entry's request_kind. */
 enum {
 	IDEM_WRAPPED = 1,           /* the action is a member of the body */

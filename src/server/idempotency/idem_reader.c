@@ -6,43 +6,37 @@
 static void idem_reader_on_wake(struct timer *t)
 {
 	struct idem *o = container_of(t, struct idem, wake);
-	struct idem_reader *next;
 
-	for (struct idem_follower *f = o->followers; f; f = f->next)
-		f->fn(f);
-	for (struct idem_reader *r = o->readers; r; r = next) {
-		next = r->next;
+	wait_queue_wake_all(&o->followers);
+	LIST_EACH (struct idem_reader, r, &o->readers, node)
 		reader_wake(&r->reader);
-	}
 }
 
 void idem_wake(struct idem *o)
 {
 	/* Without memory for the timer, readers are woken by the next change. */
-	if ((o->readers || o->followers) && !o->wake.slot &&
+	if ((!list_is_empty(&o->readers) || !wait_queue_is_empty(&o->followers)) &&
+		!o->wake.slot &&
 		timer_set(o->box->loop, &o->wake, 0, idem_reader_on_wake) < 0)
 		return;
 }
 
-void idem_follow(struct idem *o, struct idem_follower *f)
+void idem_follow(struct idem *o, struct waiter *f)
 {
-	f->next = o->followers;
-	o->followers = f;
+	wait_queue_prepend(&o->followers, f);
 }
 
-void idem_unfollow(struct idem *o, struct idem_follower *f)
+void idem_unfollow(struct idem *o, struct waiter *f)
 {
-	struct idem_follower **at = &o->followers;
-
-	while (*at != f)
-		at = &(*at)->next;
-	*at = f->next;
+	wait_queue_remove(&o->followers, f);
 }
 
 void idem_end_readers(struct idem *o)
 {
-	while (o->readers)
-		reader_end(&o->readers->reader);
+	struct idem_reader *r;
+
+	while ((r = LIST_FIRST(&o->readers, struct idem_reader, node)))
+		reader_end(&r->reader);
 }
 
 struct idem *idem_reader_get_idem(const struct reader *r)
@@ -52,12 +46,7 @@ struct idem *idem_reader_get_idem(const struct reader *r)
 
 void idem_reader_on_end(struct reader *r)
 {
-	struct idem_reader *left = container_of(r, struct idem_reader, reader);
-	struct idem_reader **at = &left->idem->readers;
-
-	while (*at != left)
-		at = &(*at)->next;
-	*at = left->next;
+	list_remove(&container_of(r, struct idem_reader, reader)->node);
 }
 
 struct idem_reader *idem_reader_new(
@@ -70,8 +59,7 @@ struct idem_reader *idem_reader_new(
 		return NULL;
 	}
 	r->idem = o;
-	r->next = o->readers;
-	o->readers = r;
+	list_prepend(&o->readers, &r->node);
 	reader_init(&r->reader, o->box->loop, rq, ops);
 	r->reader.mode = reader_get_mode(rq);
 	return r;

@@ -6,9 +6,9 @@
 #include "server/reader.h"
 
 struct idem_reader {
+	struct list node;
 	struct reader reader;
 	struct idem *idem;
-	struct idem_reader *next;
 	char id[LEDGER_ID_MAX + 1]; /* of an action, when its output is read */
 };
 

@@ -163,16 +163,12 @@ void idem_reply_state(const struct idem *o, struct request *rq,
 
 static void pending_action_drop_waiter(struct idem_waiter *a)
 {
-	struct idem_waiter **at = &a->action->waiters;
-
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
+	list_remove(&a->node);
 	timer_cancel(a->action->idem->box->loop, &a->timeout);
 	a->rq->user = NULL;
 }
 
-void idem_answer_waiter(struct idem_waiter *a)
+static void idem_answer_waiter(struct idem_waiter *a)
 {
 	const struct idem *o = a->action->idem;
 	const struct ledger_entry *e = a->action->entry;
@@ -188,6 +184,14 @@ void idem_answer_waiter(struct idem_waiter *a)
 		request_fail(rq, 503, STR("The sandbox stops before this action ends."));
 }
 
+void pending_action_answer_waiters(struct pending_action *d)
+{
+	struct idem_waiter *a;
+
+	while ((a = LIST_FIRST(&d->waiters, struct idem_waiter, node)))
+		idem_answer_waiter(a);
+}
+
 static void pending_action_on_timeout(struct timer *t)
 {
 	idem_answer_waiter(container_of(t, struct idem_waiter, timeout));
@@ -200,7 +204,7 @@ static void pending_action_on_close(struct request *rq)
 	struct pending_action *d = a->action;
 
 	pending_action_drop_waiter(a);
-	if (d->cancel_unattended && !d->waiters)
+	if (d->cancel_unattended && list_is_empty(&d->waiters))
 		idem_schedule_cancel(d);
 }
 
@@ -216,9 +220,8 @@ void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_
 	*a = (struct idem_waiter){.request_ops.on_close = pending_action_on_close,
 		.rq = rq,
 		.action = d,
-		.next = d->waiters,
 		.plain = plain};
-	d->waiters = a;
+	list_prepend(&d->waiters, &a->node);
 	d->attended |= plain;
 	/*
 	 * If the action ends with its waiters, a peer that has closed its side counts as
@@ -237,11 +240,7 @@ void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_
 
 void pending_action_free(struct pending_action *d)
 {
-	struct pending_action **at = &d->idem->pending;
-
-	while (*at != d)
-		at = &(*at)->next;
-	*at = d->next;
+	list_remove(&d->node);
 	timer_cancel(d->idem->box->loop, &d->end);
 	timer_cancel(d->idem->box->loop, &d->escalate_timer);
 	timer_cancel(d->idem->box->loop, &d->cancel_timer);
@@ -277,8 +276,7 @@ static void pending_action_finish(
 			err_text(r));
 	idem_compact(o);
 	idem_wake(o);
-	while (d->waiters)
-		idem_answer_waiter(d->waiters);
+	pending_action_answer_waiters(d);
 	d->entry->owner = NULL;
 	/* Code of the action may still run on the stack, so its memory is freed later. */
 	if (timer_set(o->box->loop, &d->end, 0, pending_action_on_free) < 0)
@@ -300,8 +298,8 @@ static bool pending_action_has_no_peer(const struct act *act)
 	const struct pending_action *d = act->user;
 	bool alone = d->attended;
 
-	for (const struct idem_waiter *a = d->waiters; a && alone; a = a->next)
-		alone = request_is_half_closed(a->rq);
+	LIST_EACH (const struct idem_waiter, a, &d->waiters, node)
+		alone = alone && request_is_half_closed(a->rq);
 	return alone;
 }
 
@@ -421,10 +419,9 @@ struct pending_action *pending_action_new(struct idem *o, struct str body)
 		return NULL;
 	*d = (struct pending_action){.idem = o,
 		.body = BUF_INIT(HTTP_BODY_MAX),
-		.out = BUF_INIT(HTTP_REPLY_MAX),
-		.next = o->pending};
+		.out = BUF_INIT(HTTP_REPLY_MAX)};
 	arena_init(&d->arena, HTTP_ARENA_MAX);
-	o->pending = d;
+	list_prepend(&o->pending, &d->node);
 	buf_str(&d->body, body);
 	return d;
 }

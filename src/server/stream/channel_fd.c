@@ -28,7 +28,7 @@ enum { NAME = 8 };
 struct fd_channel {
 	struct channel channel;
 	struct streams *all;
-	struct fd_channel *next; /* in the list of terminals with a name */
+	struct list node;        /* in the list of terminals with a name */
 	char name[2 * NAME + 1]; /* empty: the terminal ends with its stream */
 	struct buf unacked;
 	uint64_t unacked_at;  /* offset of kept */
@@ -53,24 +53,6 @@ static struct fd_channel *channel_fd_cast(struct channel *c)
 static struct loop *channel_fd_get_loop(const struct fd_channel *p)
 {
 	return p->all->api->box->loop;
-}
-
-/* Adds p to the list, as the newest terminal with a name. */
-static void channel_fd_enlist(struct fd_channel *p)
-{
-	p->next = p->all->terminals;
-	p->all->terminals = p;
-}
-
-/* Removes p from the list, if it is there. */
-static void channel_fd_unlist(struct fd_channel *p)
-{
-	struct fd_channel **at = &p->all->terminals;
-
-	while (*at && *at != p)
-		at = &(*at)->next;
-	if (*at)
-		*at = p->next;
 }
 
 static io_fn channel_fd_on_event;
@@ -239,7 +221,7 @@ static void channel_fd_free(struct channel *c)
 {
 	struct fd_channel *p = channel_fd_cast(c);
 
-	channel_fd_unlist(p);
+	list_remove(&p->node);
 	timer_cancel(channel_fd_get_loop(p), &p->timeout);
 	buf_free(&p->unacked);
 	children_forget(&p->child);
@@ -277,7 +259,7 @@ static void channel_fd_evict_oldest(struct streams *all)
 	struct fd_channel *oldest = NULL;
 	unsigned n = 0;
 
-	for (struct fd_channel *p = all->terminals; p; p = p->next)
+	LIST_EACH (struct fd_channel, p, &all->terminals, node)
 		if (!p->channel.stream) {
 			oldest = p;
 			n++;
@@ -292,8 +274,8 @@ static void channel_fd_evict_oldest(struct streams *all)
  */
 static void channel_fd_park(struct fd_channel *p)
 {
-	channel_fd_unlist(p);
-	channel_fd_enlist(p);
+	list_remove(&p->node);
+	list_prepend(&p->all->terminals, &p->node);
 	p->channel.ready = true;
 	channel_fd_update_events(p);
 	if (timer_set(channel_fd_get_loop(p), &p->timeout, STREAM_AWAY_MS,
@@ -316,8 +298,8 @@ static bool channel_fd_wait_peer(struct channel *c)
 
 void terminals_end(struct streams *all)
 {
-	while (all->terminals)
-		channel_fd_free(&all->terminals->channel);
+	LIST_EACH (struct fd_channel, p, &all->terminals, node)
+		channel_fd_free(&p->channel);
 }
 
 static bool channel_fd_set_name(struct fd_channel *p)
@@ -327,18 +309,17 @@ static bool channel_fd_set_name(struct fd_channel *p)
 	if (random_bytes(name, sizeof(name)))
 		return false;
 	hex_encode(name, sizeof(name), p->name);
-	channel_fd_enlist(p);
+	list_prepend(&p->all->terminals, &p->node);
 	return true;
 }
 
 static struct fd_channel *channel_fd_find_terminal(
 	const struct streams *all, struct str name)
 {
-	struct fd_channel *p = all->terminals;
-
-	while (p && !str_eq(name, str_c(p->name)))
-		p = p->next;
-	return p;
+	LIST_EACH (struct fd_channel, p, &all->terminals, node)
+		if (str_eq(name, str_c(p->name)))
+			return p;
+	return NULL;
 }
 
 /*

@@ -8,7 +8,7 @@ struct idem *ledger_channel_get_idem(const struct ledger_channel *f)
 	return stream_get_api(f->channel.stream)->idem;
 }
 
-static void ledger_channel_on_change(struct idem_follower *follower)
+static void ledger_channel_on_change(struct waiter *follower)
 {
 	channel_wake(&container_of(follower, struct ledger_channel, follower)->channel);
 }

@@ -144,23 +144,25 @@ static void stream_send_hello(struct stream *s)
 
 struct channel *stream_find(const struct stream *s, uint64_t id)
 {
-	struct channel *c = s->channels;
+	LIST_EACH (struct channel, c, &s->channels, node)
+		if (c->id == id)
+			return c;
+	return NULL;
+}
 
-	while (c && c->id != id)
-		c = c->next;
-	return c;
+/* NULL: c is the last one. */
+static struct channel *stream_get_next_channel(const struct channel *c)
+{
+	return LIST_NEXT(&c->stream->channels, c, struct channel, node);
 }
 
 static void stream_unlink_channel(struct channel *c)
 {
 	struct stream *s = c->stream;
-	struct channel **at = &s->channels;
 
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
 	if (s->turn == c)
-		s->turn = c->next;
+		s->turn = stream_get_next_channel(c);
+	list_remove(&c->node);
 	s->channels_n--;
 }
 
@@ -247,9 +249,11 @@ static size_t stream_get_credit(const struct channel *c)
 static struct channel *stream_pick_channel(struct stream *s)
 {
 	for (unsigned i = 0; i < s->channels_n; i++) {
-		struct channel *c = s->turn ? s->turn : s->channels;
+		struct channel *c = s->turn;
 
-		s->turn = c->next;
+		if (!c)
+			c = LIST_FIRST(&s->channels, struct channel, node);
+		s->turn = stream_get_next_channel(c);
 		if (c->ready && stream_get_credit(c))
 			return c;
 	}
@@ -324,6 +328,7 @@ static void stream_free_memory(struct later *later)
 
 void stream_del(struct stream *s)
 {
+	struct channel *c;
 	struct loop *l;
 
 	if (!s)
@@ -331,12 +336,10 @@ void stream_del(struct stream *s)
 	l = s->all->api->box->loop;
 	ws_conn_del(s->ws);
 	s->ws = NULL;
-	while (s->channels)
-		stream_end_channel(s->channels);
+	while ((c = LIST_FIRST(&s->channels, struct channel, node)))
+		stream_end_channel(c);
 	timer_cancel(l, &s->timer);
-	*s->at = s->next;
-	if (s->next)
-		s->next->at = s->at;
+	list_remove(&s->node);
 	s->all->n--;
 	loop_defer_free(l, &s->later, stream_free_memory);
 }
@@ -380,11 +383,7 @@ struct stream *stream_new(struct streams *all,
 	s->trusted = !all->api->box->config->has_key;
 	s->ended = ended;
 	s->arg = arg;
-	s->at = &all->first;
-	s->next = all->first;
-	if (s->next)
-		s->next->at = &s->next;
-	all->first = s;
+	list_prepend(&all->list, &s->node);
 	all->n++;
 	return s;
 }
@@ -451,7 +450,7 @@ struct streams *streams_new(struct api *api)
 
 void streams_fence(struct api *api)
 {
-	for (struct stream *s = api->streams->first; s; s = s->next)
+	LIST_EACH (struct stream, s, &api->streams->list, node)
 		if (s->ws && s->lease && s->lease < api->idem->ledger.lease)
 			ws_conn_close(s->ws, STREAM_FENCED, STR(IDEM_FENCED));
 	attachments_fence(api->attachments);
@@ -460,17 +459,19 @@ void streams_fence(struct api *api)
 void streams_stop(struct streams *all)
 {
 	all->stopping = true;
-	for (struct stream *s = all->first; s; s = s->next)
+	LIST_EACH (struct stream, s, &all->list, node)
 		if (s->ws)
 			ws_conn_close(s->ws, WS_GOING_AWAY, STR("the sandbox stops"));
 }
 
 void streams_del(struct streams *all)
 {
+	struct stream *s;
+
 	if (!all)
 		return;
-	while (all->first)
-		stream_del(all->first);
+	while ((s = LIST_FIRST(&all->list, struct stream, node)))
+		stream_del(s);
 	terminals_end(all);
 	buf_free(&all->text);
 	free(all);

@@ -60,7 +60,6 @@ static void stream_frames_on_open(struct stream *s, const struct stream_request 
 	const struct channel_kind *kind = channel_kinds[ask->kind];
 	struct channel_refusal why = {0};
 	struct channel *c = NULL;
-	struct channel **end = &s->channels;
 	struct buf text = BUF_INIT(STREAM_TEXT_OUT);
 	struct jw w;
 
@@ -89,10 +88,7 @@ static void stream_frames_on_open(struct stream *s, const struct stream_request 
 	/* The kind may have set a smaller maximum. */
 	if (!c->window || ask->window < c->window)
 		c->window = (uint32_t)ask->window;
-	c->next = NULL;
-	while (*end)
-		end = &(*end)->next;
-	*end = c;
+	list_append(&s->channels, &c->node);
 	s->channels_n++;
 	stream_end_text(s, &w);
 	if (kind->opened)

@@ -74,7 +74,7 @@ struct channel_kind {
 struct channel {
 	const struct channel_kind *kind;
 	struct stream *stream; /* NULL: the channel waits for its peer */
-	struct channel *next;
+	struct list node;
 	uint32_t id;
 	uint32_t window;
 	bool ready;           /* more may have something to send */
@@ -90,7 +90,7 @@ struct channel {
  */
 struct ledger_channel {
 	struct channel channel;
-	struct idem_follower follower;
+	struct waiter follower;
 	struct later later;
 };
 
@@ -129,9 +129,9 @@ enum { STREAM_EPOCH = 8 };
 
 struct streams {
 	struct api *api;
-	struct stream *first;
+	struct list list; /* newest first */
 	unsigned n;
-	struct fd_channel *terminals; /* terminals with a name */
+	struct list terminals; /* terminals with a name, newest first */
 	bool stopping;
 	char epoch[2 * STREAM_EPOCH + 1];
 	struct buf text; /* the frame that is being written */
@@ -151,14 +151,14 @@ struct stream_proof {
 };
 
 struct stream {
+	struct list node; /* in the list of streams */
 	struct streams *all;
-	struct stream **at, *next; /* in the list of streams */
-	struct ws_conn *ws;        /* NULL: not begun yet, or ended */
-	bool lost;                 /* the connection ended without a close frame */
-	bool trusted;              /* the peer has sent the key or proved it */
+	struct ws_conn *ws; /* NULL: not begun yet, or ended */
+	bool lost;          /* the connection ended without a close frame */
+	bool trusted;       /* the peer has sent the key or proved it */
 	struct stream_proof proof;
-	uint64_t lease;           /* lease that the peer has sent; 0: none */
-	struct channel *channels; /* oldest first */
+	uint64_t lease;       /* lease that the peer has sent; 0: none */
+	struct list channels; /* oldest first */
 	unsigned channels_n;
 	struct channel *turn; /* the next channel to send; NULL: the first */
 	struct timer timer;   /* wakes the channels */
