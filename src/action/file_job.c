@@ -3,6 +3,7 @@
 #include "action/observe.h"
 
 #include "base/fd.h"
+#include "base/list.h"
 #include "fs/path.h"
 #include "limits.h"
 #include "proc/job.h"
@@ -24,8 +25,8 @@ enum file_job_state {
 };
 
 struct file_job {
+	struct list node;
 	enum file_job_state state;
-	struct file_job *next;
 	const struct file_task *task;
 	struct act *act; /* NULL: the client has disconnected */
 	struct loop *loop;
@@ -43,7 +44,7 @@ struct file_job {
 };
 
 /* Oldest first. */
-static struct file_job *all;
+static struct list all;
 
 static struct str file_job_get_path(const struct file_job *f)
 {
@@ -89,15 +90,11 @@ static void file_job_free(struct later *l)
 
 static void file_job_set_state(struct file_job *f, enum file_job_state to)
 {
-	struct file_job **at = &all;
-
 	assert(to > f->state);
 	f->state = to;
 	if (to != FILE_JOB_ENDED)
 		return;
-	while (*at != f)
-		at = &(*at)->next;
-	*at = f->next;
+	list_remove(&f->node);
 	job_free(&f->job);
 	buf_free(&f->kept);
 	loop_defer_free(f->loop, &f->later, file_job_free);
@@ -207,11 +204,10 @@ static int file_job_launch(struct file_job *f)
 
 static struct file_job *file_job_find_change(struct str path)
 {
-	struct file_job *f = all;
-
-	while (f && !(f->task->changes && str_eq(file_job_get_path(f), path)))
-		f = f->next;
-	return f;
+	LIST_EACH (struct file_job, f, &all, node)
+		if (f->task->changes && str_eq(file_job_get_path(f), path))
+			return f;
+	return NULL;
 }
 
 /* Starts the oldest change of path, unless it was started already. */
@@ -233,7 +229,6 @@ static struct file_job *file_job_new(
 	struct act *a, const struct file_task *t, struct str path)
 {
 	struct file_job *f = calloc(1, sizeof(*f) + path.n);
-	struct file_job **at = &all;
 
 	if (!f)
 		return NULL;
@@ -245,9 +240,7 @@ static struct file_job *file_job_new(
 	f->path_n = path.n;
 	if (path.n)
 		memcpy(f->path, path.p, path.n);
-	while (*at)
-		at = &(*at)->next;
-	*at = f;
+	list_append(&all, &f->node);
 	return f;
 }
 
@@ -292,9 +285,11 @@ void file_job_abandon(struct act *a)
 
 void file_job_end_all(void)
 {
-	while (all) {
+	struct file_job *f;
+
+	while ((f = LIST_FIRST(&all, struct file_job, node))) {
 		file_job_observe_error(
-			all, "the sandbox is shutting down", all->job.state == JOB_RUNS);
-		file_job_end(all);
+			f, "the sandbox is shutting down", f->job.state == JOB_RUNS);
+		file_job_end(f);
 	}
 }

@@ -3,6 +3,7 @@
 #define ACTION_RUN_H
 
 #include "action/act.h"
+#include "base/list.h"
 
 enum run_kind {
 	RUN_POLL,         /* an empty command */
@@ -17,9 +18,9 @@ enum run_kind {
 
 /* Lives in its request's arena. */
 struct run {
+	struct list node; /* in the queue of the session */
 	struct act *act;
 	struct session *session;
-	struct run *next;   /* in the queue of the session */
 	struct str command; /* without blanks at the ends */
 	/* command with its leading blanks, as program text needs them */
 	struct str input;

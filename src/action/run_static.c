@@ -24,8 +24,8 @@ enum static_state {
 };
 
 struct static_run {
+	struct list node;
 	enum static_state state;
-	struct static_run *next;
 	struct act *act; /* NULL: the client has disconnected */
 	struct loop *loop;
 	struct shell *shell;
@@ -39,7 +39,7 @@ struct static_run {
 	char cwd[SHELL_CWD_MAX];
 };
 
-static struct static_run *runs;
+static struct list runs;
 
 /* The shell never outlives this process, so init keeps nothing for it. */
 static struct store no_store = {.sock = -1};
@@ -53,15 +53,6 @@ static void run_static_free(struct later *l)
 	free(r);
 }
 
-static void run_static_unlink(struct static_run *r)
-{
-	struct static_run **at = &runs;
-
-	while (*at != r)
-		at = &(*at)->next;
-	*at = r->next;
-}
-
 static void run_static_set_state(struct static_run *r, enum static_state to)
 {
 	assert(to > r->state);
@@ -71,7 +62,7 @@ static void run_static_set_state(struct static_run *r, enum static_state to)
 	timer_cancel(r->loop, &r->look);
 	if (to != STATIC_ENDED)
 		return;
-	run_static_unlink(r);
+	list_remove(&r->node);
 	loop_defer_free(r->loop, &r->later, run_static_free);
 }
 
@@ -267,8 +258,7 @@ static struct static_run *run_static_new(
 		return NULL;
 	}
 	r->act = a;
-	r->next = runs;
-	runs = r;
+	list_prepend(&runs, &r->node);
 	return r;
 }
 
@@ -303,22 +293,13 @@ static const struct action action_run_static = {
 	.stop = run_static_stop,
 };
 
-static size_t run_static_count(void)
-{
-	size_t n = 0;
-
-	for (const struct static_run *r = runs; r; r = r->next)
-		n++;
-	return n;
-}
-
 int run_static_start(struct act *a, struct str command)
 {
 	struct static_run *r;
 	struct str cwd;
 	uint64_t ms = act_timeout_ms(a);
 
-	if (run_static_count() >= STATIC_RUNS_MAX) {
+	if (list_count(&runs) >= STATIC_RUNS_MAX) {
 		observe_error(a, STR("Too many static commands are running."));
 		return ACT_DONE;
 	}
@@ -340,8 +321,10 @@ int run_static_start(struct act *a, struct str command)
 
 void run_static_end_all(void)
 {
-	while (runs) {
-		buf_puts(&runs->why, "\n[The sandbox is shutting down.]");
-		run_static_answer_end(runs);
+	struct static_run *r;
+
+	while ((r = LIST_FIRST(&runs, struct static_run, node))) {
+		buf_puts(&r->why, "\n[The sandbox is shutting down.]");
+		run_static_answer_end(r);
 	}
 }

@@ -37,7 +37,7 @@ void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
  */
 static void session_arm_turn(struct session *s)
 {
-	if (s->queue)
+	if (!list_is_empty(&s->queue))
 		session_arm(s, &s->turn, 0, session_on_turn);
 }
 
@@ -72,14 +72,22 @@ static bool session_is_blocked(const struct session *s)
 	return session_is_ending(s) || shell_is_restoring(s->shell);
 }
 
+/* Removes and returns the oldest request of the queue; NULL: it is empty. */
+static struct run *session_pop_run(struct session *s)
+{
+	struct run *r = LIST_FIRST(&s->queue, struct run, node);
+
+	if (r)
+		list_remove(&r->node);
+	return r;
+}
+
 static void session_run_queue(struct session *s)
 {
-	while (!session_is_blocked(s) && !s->current && s->queue) {
-		struct run *r = s->queue;
+	struct run *r;
 
-		s->queue = r->next;
+	while (!session_is_blocked(s) && !s->current && (r = session_pop_run(s)))
 		session_begin_run(s, r);
-	}
 }
 
 static void session_on_turn(struct timer *t)
@@ -87,30 +95,17 @@ static void session_on_turn(struct timer *t)
 	session_run_queue(container_of(t, struct session, turn));
 }
 
-/* The end of the queue; *n is its length. */
-static struct run **session_find_queue_end(struct session *s, size_t *n)
-{
-	struct run **at = &s->queue;
-
-	for (*n = 0; *at; ++*n)
-		at = &(*at)->next;
-	return at;
-}
-
 int session_run(struct session *s, struct run *r)
 {
-	size_t waiting;
-	struct run **end = session_find_queue_end(s, &waiting);
-
-	if (waiting >= RUN_QUEUE_MAX)
+	if (list_count(&s->queue) >= RUN_QUEUE_MAX)
 		return ERR_LIMIT;
 	r->session = s;
 	/* A client that has disconnected must not hold the shell until its deadline. */
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
 		(run_is_disconnected(s->current) || run_is_detached(s->current)))
 		session_answer_closed(s, s->current);
-	if (s->current || s->queue || session_is_blocked(s)) {
-		*end = r;
+	if (s->current || !list_is_empty(&s->queue) || session_is_blocked(s)) {
+		list_append(&s->queue, &r->node);
 		session_arm_turn(s);
 	} else {
 		session_begin_run(s, r);
@@ -152,7 +147,6 @@ int session_resume(struct session *s, struct run *r)
 void session_abandon(struct run *r)
 {
 	struct session *s = r->session;
-	struct run **at = &s->queue;
 
 	session_cancel_timers(s, r);
 	buf_free(&r->before);
@@ -161,10 +155,7 @@ void session_abandon(struct run *r)
 		session_arm_turn(s);
 		return;
 	}
-	while (*at && *at != r)
-		at = &(*at)->next;
-	if (*at)
-		*at = r->next;
+	list_remove(&r->node);
 }
 
 void session_cancel(struct run *r)
@@ -205,10 +196,9 @@ int session_stop(struct run *r, enum act_stop how)
 /* Refuses all queued requests; they do not get their turn. */
 static void session_refuse_queue(struct session *s, const char *why)
 {
-	while (s->queue) {
-		struct run *r = s->queue;
+	struct run *r;
 
-		s->queue = r->next;
+	while ((r = session_pop_run(s))) {
 		observe_errorf(r->act, "ERROR: The command was not run: %s.", why);
 		session_send_answer(s, r);
 	}
@@ -230,7 +220,7 @@ void session_shut_down(struct session *s)
 /* No process, no request and no queue is left. The default session is never deleted. */
 static bool session_is_unused(const struct session *s)
 {
-	return s != s->box->session && !s->current && !s->queue &&
+	return s != s->box->session && !s->current && list_is_empty(&s->queue) &&
 		shell_pid(s->shell) == 0;
 }
 
@@ -415,7 +405,7 @@ void session_del(struct session *s)
 {
 	struct session **at = &s->box->session;
 
-	assert(!s->current && !s->queue);
+	assert(!s->current && list_is_empty(&s->queue));
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;

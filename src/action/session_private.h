@@ -11,7 +11,7 @@ struct session {
 	char name[SESSION_NAME_MAX + 1];
 	struct shell *shell;
 	struct run *current; /* has the shell */
-	struct run *queue;   /* waits for it */
+	struct list queue;   /* requests that wait for it, oldest first */
 	struct timer turn;   /* of the queue's first */
 	session_ready_fn *ready;
 	void *ready_arg;
