@@ -25,10 +25,10 @@ enum cell_state {
  * A cell without an answer so far. Lives in the arena of the request that waits for it.
  */
 struct cell_run {
+	struct list node; /* in the queue */
 	enum cell_state state;
 	struct cells *cells;
 	struct act *act;
-	struct cell_run *next;
 	struct str code;
 	struct timer timer;
 	int status; /* in CELL_DIED: the exit status of the kernel */
@@ -122,15 +122,11 @@ static void cells_answer_output(struct cells *c, struct cell_run *r)
 
 static void cells_unlink_run(struct cells *c, struct cell_run *r)
 {
-	struct cell_run **at = &c->queue;
-
 	if (r == c->current) {
 		c->current = NULL;
 		return;
 	}
-	while (*at != r)
-		at = &(*at)->next;
-	*at = r->next;
+	list_remove(&r->node);
 	c->queue_n--;
 }
 
@@ -151,7 +147,7 @@ static void cells_watch_client(struct cells *c)
 static bool cells_is_abandoned(const struct cells *c, const struct act *a)
 {
 	return (a->is_disconnected && a->is_disconnected(a)) ||
-		(c->queue && a->is_detached && a->is_detached(a));
+		(!list_is_empty(&c->queue) && a->is_detached && a->is_detached(a));
 }
 
 static void cells_check_client(struct timer *t)
@@ -170,11 +166,19 @@ static void cells_check_client(struct timer *t)
 	cells_answer_text(c, r, "[The cell was interrupted: the client has left.]");
 }
 
+/* The cell that waits for longest; NULL: there is none. */
+static struct cell_run *cells_get_first(const struct cells *c)
+{
+	return LIST_FIRST(&c->queue, struct cell_run, node);
+}
+
 /* Starts the next cell, if there is one and the kernel is idle. */
 static void cells_run_next(struct cells *c)
 {
-	while (!c->current && c->queue && c->runner->state == RUNNER_IDLE) {
-		struct cell_run *r = c->queue;
+	struct cell_run *r;
+
+	while (!c->current && (r = cells_get_first(c)) &&
+		c->runner->state == RUNNER_IDLE) {
 		int err;
 
 		timer_cancel(cells_loop(c), &c->limit);
@@ -201,10 +205,10 @@ static void cells_run_next(struct cells *c)
 static void cells_run_calls(struct cells *c)
 {
 	char words[WORDS];
+	struct cell_run *r;
 
-	while (!c->current && c->queue && c->runner->state == RUNNER_NONE) {
-		struct cell_run *r = c->queue;
-
+	while (!c->current && (r = cells_get_first(c)) &&
+		c->runner->state == RUNNER_NONE) {
 		cells_unlink_run(c, r);
 		c->current = r;
 		r->state = CELL_CALLS;
@@ -354,7 +358,6 @@ void cells_start(struct cells *c)
 int cells_run(struct cells *c, struct act *a, struct str code)
 {
 	struct cell_run *r = arena_alloc(a->arena, sizeof(*r));
-	struct cell_run **end = &c->queue;
 	uint64_t ms = act_timeout_ms(a);
 
 	if (!r)
@@ -366,9 +369,7 @@ int cells_run(struct cells *c, struct act *a, struct str code)
 	*r = (struct cell_run){.cells = c, .act = a, .code = code};
 	if (ms && timer_set(cells_loop(c), &r->timer, ms, cells_on_timeout) < 0)
 		return -ENOMEM;
-	while (*end)
-		end = &(*end)->next;
-	*end = r;
+	list_append(&c->queue, &r->node);
 	c->queue_n++;
 	a->state = r;
 	/* A program that was missing may have been installed since the last start. */
@@ -449,8 +450,7 @@ void cells_end(struct cells *c)
 			STR("\n[The sandbox is stopping: the cell was ended.]"));
 		cells_answer_output(c, r);
 	}
-	while (c->queue) {
-		r = c->queue;
+	while ((r = cells_get_first(c))) {
 		cells_unlink_run(c, r);
 		cells_answer_text(
 			c, r, "[The sandbox is stopping: the cell was not executed.]");

@@ -5,6 +5,7 @@
 #ifndef PLUGIN_CELLS_H
 #define PLUGIN_CELLS_H
 
+#include "base/list.h"
 #include "kernel/native.h"
 #include "kernel/runner.h"
 #include "plugin/plugin.h"
@@ -23,7 +24,7 @@ struct cells {
 	char why[PLUGIN_WHY_MAX];   /* why there is no kernel; or "" */
 
 	struct cell_run *current;
-	struct cell_run *queue;
+	struct list queue;
 	size_t queue_n;
 	struct timer limit; /* next check of the client, or limit of an abandoned cell */
 	bool vars_lost;     /* variables were lost, and no answer has said so */

@@ -339,7 +339,7 @@ static bool external_has_needs(const struct external *e, struct buf *why)
 	char path[FILE_PATH_MAX];
 
 	if (e->builtin)
-		return e->builtin->check_needs(e->box, e->calls, why);
+		return e->builtin->check_needs(e->box, !list_is_empty(&e->calls), why);
 	for (const char **need = e->manifest.needs; *need; need++) {
 		if (external_find_program(e, *need, path))
 			continue;
@@ -353,7 +353,7 @@ static bool external_has_needs(const struct external *e, struct buf *why)
 /* Whether a lazy plugin has had no call so far. */
 static bool external_is_lazy(const struct external *e)
 {
-	return e->builtin && e->builtin->lazy && !e->starts && !e->calls;
+	return e->builtin && e->builtin->lazy && !e->starts && list_is_empty(&e->calls);
 }
 
 /* Starts the probe if it is still to be done, else the program. */

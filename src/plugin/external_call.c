@@ -20,9 +20,9 @@ enum call_state {
 
 /* Lives in the arena of the action or request that waits for it. */
 struct call {
+	struct list node;
 	enum call_state state;
 	struct external *e;
-	struct call *next;
 	uint64_t id;
 	struct act *act;    /* NULL: rq waits */
 	struct request *rq; /* NULL: act waits */
@@ -39,11 +39,7 @@ static struct arena *external_call_arena(const struct call *c)
 
 static void external_unlink_call(struct call *c)
 {
-	struct call **at = &c->e->calls;
-
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
+	list_remove(&c->node);
 	c->e->calls_n--;
 	timer_cancel(c->e->box->loop, &c->timer);
 	if (c->act)
@@ -185,22 +181,21 @@ static void external_send_call(struct call *c)
 	buf_free(&frame);
 }
 
+static struct call *external_find_waiting(const struct external *e)
+{
+	LIST_EACH (struct call, c, &e->calls, node)
+		if (c->state == CALL_WAITS)
+			return c;
+	return NULL;
+}
+
 void external_pump(struct external *e)
 {
-	struct call *c = e->calls;
+	struct call *c;
 
-	/*
-	 * Restarts at the front after each call, because an answer may bring the next
-	 * call.
-	 */
-	while (c && e->state == EXTERNAL_READY) {
-		if (c->state == CALL_WAITS) {
-			external_send_call(c);
-			c = e->calls;
-		} else {
-			c = c->next;
-		}
-	}
+	/* Restarts at the front, because an answer may bring the next call. */
+	while (e->state == EXTERNAL_READY && (c = external_find_waiting(e)))
+		external_send_call(c);
 }
 
 /* --- Callers -------------------------------------------------------------- */
@@ -232,12 +227,10 @@ static bool external_can_queue(const struct external *e)
 
 static struct call *external_find_abandoned(struct external *e)
 {
-	struct call *c = e->calls;
-
-	while (c &&
-		!(c->act && c->act->is_disconnected && c->act->is_disconnected(c->act)))
-		c = c->next;
-	return c;
+	LIST_EACH (struct call, c, &e->calls, node)
+		if (c->act && c->act->is_disconnected && c->act->is_disconnected(c->act))
+			return c;
+	return NULL;
 }
 
 /*
@@ -262,13 +255,10 @@ static void external_fail_abandoned(struct external *e)
 static void external_submit_call(struct call *c, uint64_t ms)
 {
 	struct external *e = c->e;
-	struct call **end = &e->calls;
 
 	if (e->builtin && c->act)
 		external_fail_abandoned(e);
-	while (*end)
-		end = &(*end)->next;
-	*end = c;
+	list_append(&e->calls, &c->node);
 	e->calls_n++;
 	c->seconds = (double)ms / 1000;
 	if (timer_set(e->box->loop, &c->timer, ms, external_on_call_timeout) < 0) {
@@ -365,9 +355,14 @@ void external_on_disconnect(struct request *rq)
 
 /* --- From the plugin ------------------------------------------------------ */
 
+static struct call *external_get_first(const struct external *e)
+{
+	return LIST_FIRST(&e->calls, struct call, node);
+}
+
 void external_fail_calls(struct external *e, bool all, const char *why)
 {
-	struct call *c = e->calls;
+	struct call *c = external_get_first(e);
 	/* A built-in plugin reports this before it begins the calls that it was sent. */
 	bool undone = e->builtin && e->state == EXTERNAL_ABSENT;
 	char words[WORDS];
@@ -382,12 +377,12 @@ void external_fail_calls(struct external *e, bool all, const char *why)
 				"The plugin %s has given no answer: %s.", e->plugin.name,
 				why);
 			external_fail_call(c, 502, words);
-			c = e->calls;
+			c = external_get_first(e);
 		} else if (all) {
 			external_fail_absent(c, why);
-			c = e->calls;
+			c = external_get_first(e);
 		} else {
-			c = c->next;
+			c = LIST_NEXT(&e->calls, c, struct call, node);
 		}
 	}
 }
@@ -468,17 +463,13 @@ void external_on_writable(struct request *rq)
 
 void external_end_streams(struct external *e)
 {
-	struct call *c = e->calls;
-
-	while (c) {
-		struct call *next = c->next;
+	LIST_EACH (struct call, c, &e->calls, node) {
 		struct request *rq = c->rq;
 
 		if (c->endless) {
 			external_cancel_call(c);
 			request_end(rq);
 		}
-		c = next;
 	}
 }
 
@@ -513,13 +504,12 @@ static void external_answer_request(struct call *c, struct json_val root)
 static int external_find_call(
 	struct external *e, uint64_t id, struct call **found, const char **why)
 {
-	struct call *c = e->calls;
-
-	while (c && (c->state == CALL_WAITS || c->id != id))
-		c = c->next;
-	*found = c;
-	if (c)
-		return 0;
+	LIST_EACH (struct call, c, &e->calls, node)
+		if (c->state != CALL_WAITS && c->id == id) {
+			*found = c;
+			return 0;
+		}
+	*found = NULL;
 	*why = "a reply to what was not asked";
 	if (id == 0 || id > e->last_id)
 		return ERR_SYNTAX;

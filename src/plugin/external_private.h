@@ -3,6 +3,7 @@
 #define PLUGIN_EXTERNAL_PRIVATE_H
 
 #include "base/lines.h"
+#include "base/list.h"
 #include "codec/plugin_frame.h"
 #include "limits.h"
 #include "plugin/external.h"
@@ -79,7 +80,7 @@ struct external {
 	unsigned noise, dropped;
 	unsigned changes; /* frames among it that report a change of readiness */
 
-	struct call *calls; /* in order of arrival */
+	struct list calls; /* in order of arrival */
 	size_t calls_n;
 	uint64_t last_id;
 };

@@ -2,6 +2,7 @@
 
 #include "base/b64.h"
 #include "base/jw.h"
+#include "base/list.h"
 #include "plugin/external.h"
 
 #include <stdlib.h>
@@ -18,8 +19,8 @@ struct screen;
 
 /* A client that watches the screen. Lives in the arena of its request. */
 struct viewer {
+	struct list node;
 	struct screen *screen;
-	struct viewer *next;
 	struct request *rq;
 	uint64_t shown; /* number of the last picture sent to it */
 	bool full;      /* it has not read that picture yet */
@@ -28,7 +29,7 @@ struct viewer {
 /* Exists while there is a viewer. */
 struct screen {
 	struct plugin_instance *plug;
-	struct viewer *viewers;
+	struct list viewers;
 	size_t viewers_n;
 	struct buf picture; /* the last picture, as a part of the stream */
 	uint64_t pictures;
@@ -62,7 +63,7 @@ static void screen_send_pictures(struct screen *s)
 
 	if (s->pause.slot)
 		return;
-	for (struct viewer *v = s->viewers; v; v = v->next) {
+	LIST_EACH (struct viewer, v, &s->viewers, node) {
 		any = any || v->shown != s->pictures;
 		screen_send_picture(s, v);
 	}
@@ -84,14 +85,11 @@ static void screen_del(struct screen *s)
 static void screen_del_viewer(struct viewer *v)
 {
 	struct screen *s = v->screen;
-	struct viewer **at = &s->viewers;
 
-	while (*at != v)
-		at = &(*at)->next;
-	*at = v->next;
+	list_remove(&v->node);
 	s->viewers_n--;
 	v->rq->user = NULL;
-	if (s->viewers)
+	if (s->viewers_n)
 		return;
 	external_builtin_send_op(s->plug, "unwatch");
 	screen_del(s);
@@ -126,14 +124,14 @@ static void screen_add_viewer(struct plugin_instance *p, struct request *rq)
 		request_fail(rq, 503, STR("Too many look on already."));
 		return;
 	}
-	*v = (struct viewer){.screen = s, .rq = rq, .next = s->viewers};
+	*v = (struct viewer){.screen = s, .rq = rq};
 	rq->user = v;
 	rq->needs_peer = true;
 	request_add_field(rq, STR("cache-control"), STR("no-store"));
 	request_begin(rq, 200, "multipart/x-mixed-replace; boundary=picture",
 		REQUEST_LENGTH_UNKNOWN);
 	v->full = !request_write(rq, STR(BOUNDARY));
-	s->viewers = v;
+	list_prepend(&s->viewers, &v->node);
 	if (s->viewers_n++ == 0)
 		external_builtin_send_op(p, "watch");
 	screen_send_picture(s, v);
@@ -186,9 +184,10 @@ void screen_drain(struct plugin_instance *p)
 	struct screen *s;
 
 	while ((s = p->extra)) {
-		struct request *rq = s->viewers->rq;
+		struct viewer *v = LIST_FIRST(&s->viewers, struct viewer, node);
+		struct request *rq = v->rq;
 
-		screen_del_viewer(s->viewers);
+		screen_del_viewer(v);
 		request_end(rq);
 	}
 }
