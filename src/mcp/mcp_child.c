@@ -44,19 +44,15 @@ static void mcp_child_enter(struct mcp_child *c, enum mcp_child_state to)
 
 static void mcp_child_unlink_request(struct mcp_child_call *q)
 {
-	struct mcp_child_call **at = &q->child->calls;
-
-	while (*at != q)
-		at = &(*at)->next;
-	*at = q->next;
+	list_remove(&q->node);
 	q->child = NULL;
 }
 
 static void mcp_child_fail_requests(struct mcp_child *c, const char *why)
 {
-	while (c->calls) {
-		struct mcp_child_call *q = c->calls;
+	struct mcp_child_call *q;
 
+	while ((q = LIST_FIRST(&c->calls, struct mcp_child_call, node))) {
 		mcp_child_unlink_request(q);
 		q->done(q, NULL, why);
 	}
@@ -137,8 +133,7 @@ static int mcp_child_send_request(struct mcp_child *c, struct mcp_child_call *q,
 		return r;
 	q->id = c->last_id;
 	q->child = c;
-	q->next = c->calls;
-	c->calls = q;
+	list_prepend(&c->calls, &q->node);
 	mcp_child_flush(c);
 	return 0;
 }
@@ -178,7 +173,7 @@ static struct mcp_child_call *mcp_child_find_request(struct mcp_child *c, struct
 	/* Some servers write every id as a string. */
 	if (str_u64(str_trim(id, "\""), UINT64_MAX, &n) < 0)
 		return NULL;
-	for (struct mcp_child_call *q = c->calls; q; q = q->next)
+	LIST_EACH (struct mcp_child_call, q, &c->calls, node)
 		if (q->id == n)
 			return q;
 	return NULL;

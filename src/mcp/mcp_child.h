@@ -29,8 +29,8 @@ struct mcp_child;
 
 /* A request to a server that has no answer yet. Its owner allocates it. */
 struct mcp_child_call {
+	struct list node;
 	struct mcp_child *child; /* NULL: it was not sent, or is done */
-	struct mcp_child_call *next;
 	uint64_t id;
 	/*
 	 * The last call: m is the response with a result or an error; NULL: why is the
@@ -51,7 +51,7 @@ struct mcp_child_ops {
 };
 
 struct mcp_child {
-	struct mcp_child *next; /* in the owner's list */
+	struct list node; /* in the owner's list */
 	const struct mcp_child_ops *ops;
 	void *arg;
 	struct loop *loop;
@@ -69,7 +69,7 @@ struct mcp_child {
 	struct io in, out; /* its standard input and output; fd -1: closed */
 	struct buf send;
 	struct lines lines; /* of its standard output */
-	struct mcp_child_call *calls;
+	struct list calls;  /* newest first */
 	struct mcp_child_call hello;
 	uint64_t last_id;
 	unsigned bad_lines; /* lines that are no messages; the first is logged */

@@ -20,9 +20,9 @@ struct hub {
 	struct box *box;
 	struct mcp_proxy proxy;
 	struct mcp_server server;
-	struct mcp_child *leaving; /* servers that are being stopped */
+	struct list leaving; /* servers that are being stopped */
 	unsigned leaving_n;
-	struct update *updates;
+	struct list updates;
 };
 
 /*
@@ -30,7 +30,7 @@ struct hub {
  * request's arena.
  */
 struct update {
-	struct update *next;
+	struct list node;
 	struct hub *hub;
 	struct request *rq;
 	struct timer timer;
@@ -66,11 +66,7 @@ static struct hub *mcp_hub_get(struct plugin_instance *p)
 
 static void mcp_hub_unlink_update(struct update *u)
 {
-	struct update **at = &u->hub->updates;
-
-	while (*at != u)
-		at = &(*at)->next;
-	*at = u->next;
+	list_remove(&u->node);
 	timer_cancel(u->hub->box->loop, &u->timer);
 	u->rq->user = NULL;
 }
@@ -82,7 +78,7 @@ static void mcp_hub_answer_update(struct update *u)
 	struct buf log = BUF_INIT(MCP_SERVERS_MAX * 512);
 	struct jw w;
 
-	for (const struct mcp_child *c = u->hub->proxy.children; c; c = c->next)
+	LIST_EACH (const struct mcp_child, c, &u->hub->proxy.children, node)
 		if (c->state != MCP_CHILD_READY)
 			buf_fmt(&log, "%s%s: %s", log.n ? "\n" : "", c->name,
 				c->why[0] ? c->why : "it is not ready yet");
@@ -100,7 +96,7 @@ static void mcp_hub_answer_update(struct update *u)
 
 static bool mcp_hub_is_settled(const struct hub *h)
 {
-	for (const struct mcp_child *c = h->proxy.children; c; c = c->next)
+	LIST_EACH (const struct mcp_child, c, &h->proxy.children, node)
 		if (c->state == MCP_CHILD_HELLO)
 			return false;
 	return true;
@@ -119,7 +115,7 @@ static void mcp_hub_on_state(struct mcp_child *c, enum mcp_child_state from)
 	mcp_relay_on_state(&h->proxy, c, from);
 	if (!mcp_hub_is_settled(h))
 		return;
-	for (struct update *u = h->updates; u; u = u->next)
+	LIST_EACH (struct update, u, &h->updates, node)
 		if (timer_set(h->box->loop, &u->timer, 0, mcp_hub_on_update_timer) < 0)
 			return;
 }
@@ -289,13 +285,6 @@ static void mcp_hub_del_entry(struct later *l)
 	free(container_of(l, struct entry, later));
 }
 
-static void mcp_hub_unlink_child(struct mcp_child **at, const struct mcp_child *c)
-{
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
-}
-
 static void mcp_hub_on_message(struct mcp_child *c, const struct jsonrpc *m)
 {
 	struct hub *h = c->arg;
@@ -307,7 +296,7 @@ static void mcp_hub_on_stopped(struct mcp_child *c)
 {
 	struct hub *h = c->arg;
 
-	mcp_hub_unlink_child(&h->leaving, c);
+	list_remove(&c->node);
 	h->leaving_n--;
 	loop_defer_free(h->box->loop, &container_of(c, struct entry, child)->later,
 		mcp_hub_del_entry);
@@ -320,10 +309,9 @@ static const struct mcp_child_ops child_ops = {.on_state = mcp_hub_on_state,
 /* Stops a server. It has time to end, unless many are being stopped. */
 static void mcp_hub_drop_child(struct hub *h, struct mcp_child *c, const char *why)
 {
-	mcp_hub_unlink_child(&h->proxy.children, c);
+	list_remove(&c->node);
 	mcp_relay_drop_child(&h->proxy, c);
-	c->next = h->leaving;
-	h->leaving = c;
+	list_prepend(&h->leaving, &c->node);
 	if (h->leaving_n++ < MCP_SERVERS_MAX) {
 		mcp_child_stop(c, why);
 	} else {
@@ -355,16 +343,12 @@ static struct entry *mcp_hub_entry_new(struct hub *h)
 /* Adds an entry, and stops a server of equal name. */
 static void mcp_hub_add_child(struct hub *h, struct entry *e)
 {
-	struct mcp_child **end;
-
-	for (struct mcp_child *c = h->proxy.children; c; c = c->next)
+	LIST_EACH (struct mcp_child, c, &h->proxy.children, node)
 		if (strcmp(c->name, e->child.name) == 0) {
 			mcp_hub_drop_child(h, c, "The MCP server was replaced.");
 			break;
 		}
-	for (end = &h->proxy.children; *end;)
-		end = &(*end)->next;
-	*end = &e->child;
+	list_append(&h->proxy.children, &e->child.node);
 	mcp_child_start(&e->child);
 }
 
@@ -373,7 +357,7 @@ static bool mcp_hub_has_space(const struct hub *h, struct entry *const *made, si
 {
 	size_t all = n;
 
-	for (const struct mcp_child *c = h->proxy.children; c; c = c->next) {
+	LIST_EACH (const struct mcp_child, c, &h->proxy.children, node) {
 		size_t i = 0;
 
 		while (i < n && strcmp(c->name, made[i]->child.name) != 0)
@@ -432,8 +416,8 @@ static void mcp_hub_await_children(struct hub *h, struct request *rq)
 		request_fail(rq, 503, STR("The sandbox is out of memory."));
 		return;
 	}
-	*u = (struct update){.next = h->updates, .hub = h, .rq = rq};
-	h->updates = u;
+	*u = (struct update){.hub = h, .rq = rq};
+	list_prepend(&h->updates, &u->node);
 	rq->user = u;
 	if (mcp_hub_is_settled(h) ||
 		timer_set(h->box->loop, &u->timer, MCP_UPDATE_MS,
@@ -542,12 +526,12 @@ static void mcp_hub_drain(struct plugin_instance *p)
 }
 
 /* Closes the input of the servers. The sandbox ends all processes next. */
-static void mcp_hub_free_children(struct mcp_child **list, struct hub *h)
+static void mcp_hub_free_children(struct list *list, struct hub *h)
 {
-	while (*list) {
-		struct mcp_child *c = *list;
+	struct mcp_child *c;
 
-		*list = c->next;
+	while ((c = LIST_FIRST(list, struct mcp_child, node))) {
+		list_remove(&c->node);
 		mcp_relay_drop_child(&h->proxy, c);
 		mcp_child_free(c, "The sandbox is stopping.", false);
 		loop_defer_free(h->box->loop,
@@ -558,12 +542,13 @@ static void mcp_hub_free_children(struct mcp_child **list, struct hub *h)
 static void mcp_hub_stop(struct plugin_instance *p)
 {
 	struct hub *h = p->data;
+	struct update *u;
 
 	p->data = NULL;
 	mcp_hub_free_children(&h->proxy.children, h);
 	mcp_hub_free_children(&h->leaving, h);
-	while (h->updates)
-		mcp_hub_answer_update(h->updates);
+	while ((u = LIST_FIRST(&h->updates, struct update, node)))
+		mcp_hub_answer_update(u);
 	mcp_server_free(&h->server);
 	free(h);
 }

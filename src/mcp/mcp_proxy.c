@@ -12,9 +12,14 @@ static struct mcp_proxy *mcp_proxy_of(const struct mcp_call *c)
 	return c->session->server->arg;
 }
 
+static struct mcp_child *mcp_proxy_get_first(const struct mcp_proxy *p)
+{
+	return LIST_FIRST(&p->children, struct mcp_child, node);
+}
+
 bool mcp_proxy_is_single(const struct mcp_proxy *p)
 {
-	return p->children && !p->children->next;
+	return list_count(&p->children) == 1;
 }
 
 static void mcp_proxy_fail(struct mcp_call *c, const char *why)
@@ -58,8 +63,8 @@ static struct mcp_child *mcp_proxy_match_owner(
 	char *copy;
 
 	if (mcp_proxy_is_single(p))
-		return p->children;
-	for (struct mcp_child *c = p->children; c; c = c->next) {
+		return mcp_proxy_get_first(p);
+	LIST_EACH (struct mcp_child, c, &p->children, node) {
 		size_t n = strlen(c->name);
 
 		if (n >= best && rest.n > n && str_starts(rest, str_c(c->name)) &&
@@ -461,10 +466,11 @@ static void mcp_proxy_list(struct mcp_call *c, const struct list_method *list)
 	 * asked.
 	 */
 	m->waiting = 1;
-	for (struct mcp_child *child = proxy->children; child && m->n < MCP_SERVERS_MAX;
-		child = child->next) {
+	LIST_EACH (struct mcp_child, child, &proxy->children, node) {
 		struct part *p = &m->parts[m->n];
 
+		if (m->n == MCP_SERVERS_MAX)
+			break;
 		*p = (struct part){
 			.ask = {.done = mcp_proxy_on_part},
 			.merge = m,
@@ -541,7 +547,7 @@ static void mcp_proxy_call(struct mcp_call *c)
 	else if (str_eq(method, STR("logging/setLevel")))
 		mcp_relay_set_level(c);
 	else if (mcp_proxy_is_single(p))
-		mcp_proxy_forward(c, p->children, NULL, STR(""));
+		mcp_proxy_forward(c, mcp_proxy_get_first(p), NULL, STR(""));
 	else
 		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
 }

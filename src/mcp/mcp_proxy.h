@@ -15,9 +15,8 @@ extern const struct mcp_ops mcp_proxy_ops;
 /* The arg of an mcp_server whose ops are mcp_proxy_ops. */
 struct mcp_proxy {
 	struct mcp_server *server;
-	struct mcp_child *children; /* in order of arrival */
-	struct mcp_relay_request
-		*requests; /* their questions that clients have not answered */
+	struct list children; /* in order of arrival */
+	struct list requests; /* their questions that clients have not answered */
 };
 
 /* --- mcp_relay.c: messages from children; for mcp_child_ops */

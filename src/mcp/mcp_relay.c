@@ -91,7 +91,7 @@ bool mcp_relay_unwatch(struct mcp_session *s, const struct mcp_child *c, struct 
 
 	if (at)
 		mcp_relay_del_watch(s->data, at);
-	for (struct mcp_session *o = s->server->sessions; o; o = o->next)
+	LIST_EACH (struct mcp_session, o, &s->server->sessions, node)
 		if (mcp_relay_find_watch(o, c, uri))
 			return true;
 	return false;
@@ -99,7 +99,7 @@ bool mcp_relay_unwatch(struct mcp_session *s, const struct mcp_child *c, struct 
 
 static struct mcp_child *mcp_relay_find_child(const struct mcp_proxy *p, const char *name)
 {
-	for (struct mcp_child *c = p->children; c; c = c->next)
+	LIST_EACH (struct mcp_child, c, &p->children, node)
 		if (strcmp(c->name, name) == 0)
 			return c;
 	return NULL;
@@ -166,7 +166,7 @@ static void mcp_relay_send_level(struct mcp_proxy *p, struct mcp_child *c)
 	struct buf params = BUF_INIT(64);
 	unsigned lowest = 0;
 
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node) {
 		const struct memo *m = s->data;
 
 		if (m && m->level && (!lowest || m->level < lowest))
@@ -194,7 +194,7 @@ void mcp_relay_set_level(struct mcp_call *c)
 		return;
 	}
 	m->level = level;
-	for (struct mcp_child *child = p->children; child; child = child->next)
+	LIST_EACH (struct mcp_child, child, &p->children, node)
 		mcp_relay_send_level(p, child);
 	mcp_result_begin(c, &w);
 	jw_raw(&w, STR("{}"));
@@ -205,8 +205,8 @@ void mcp_relay_set_level(struct mcp_call *c)
 
 /* A request of a server that a client has not answered yet. */
 struct mcp_relay_request {
+	struct list node;
 	struct mcp_client_request question;
-	struct mcp_relay_request *next;
 	struct mcp_proxy *proxy;
 	struct mcp_child *child;
 	struct str id, token; /* from the server, in JSON; stored behind this struct */
@@ -223,11 +223,7 @@ static const struct kind {
 
 static void mcp_relay_del_request(struct mcp_relay_request *a)
 {
-	struct mcp_relay_request **at = &a->proxy->requests;
-
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
+	list_remove(&a->node);
 	free(a);
 }
 
@@ -270,7 +266,6 @@ static struct mcp_relay_request *mcp_relay_request_new(
 	*a = (struct mcp_relay_request){
 		.question = {.done = mcp_relay_on_answer,
 			.progress = mcp_relay_on_progress},
-		.next = p->requests,
 		.proxy = p,
 		.child = c,
 		.id = {memcpy(text, m->id.p, m->id.n), m->id.n},
@@ -278,7 +273,7 @@ static struct mcp_relay_request *mcp_relay_request_new(
 	};
 	if (raw.n)
 		memcpy(text + m->id.n, raw.p, raw.n);
-	p->requests = a;
+	list_prepend(&p->requests, &a->node);
 	return a;
 }
 
@@ -286,7 +281,7 @@ static struct mcp_relay_request *mcp_relay_request_new(
 static struct mcp_call *mcp_relay_find_call(
 	const struct mcp_child *c, const struct mcp_session *s)
 {
-	for (const struct mcp_child_call *q = c->calls; q; q = q->next) {
+	LIST_EACH (const struct mcp_child_call, q, &c->calls, node) {
 		struct mcp_call *call = mcp_call_of(q);
 
 		if (call && (!s || call->session == s))
@@ -308,7 +303,7 @@ static struct mcp_session *mcp_relay_find_session(const struct mcp_proxy *p,
 	*code = JSONRPC_NO_METHOD;
 	*why = working ? "The client that has called cannot be asked for that."
 		       : "No client is here that can be asked for that.";
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node) {
 		struct mcp_call *about = mcp_relay_find_call(c, s);
 
 		if (!(s->capabilities & can) || !about != !working ||
@@ -365,7 +360,7 @@ static void mcp_relay_on_cancelled(
 {
 	struct str id = json_raw(json_get(m->params, "requestId"));
 
-	for (struct mcp_relay_request *a = p->requests; a; a = a->next)
+	LIST_EACH (struct mcp_relay_request, a, &p->requests, node)
 		if (a->child == c && str_eq(a->id, id)) {
 			mcp_cancel_client_request(&a->question);
 			mcp_relay_del_request(a);
@@ -375,10 +370,7 @@ static void mcp_relay_on_cancelled(
 
 void mcp_relay_drop_child(struct mcp_proxy *p, const struct mcp_child *c)
 {
-	struct mcp_relay_request *next;
-
-	for (struct mcp_relay_request *a = p->requests; a; a = next) {
-		next = a->next;
+	LIST_EACH (struct mcp_relay_request, a, &p->requests, node) {
 		if (a->child != c)
 			continue;
 		mcp_cancel_client_request(&a->question);
@@ -390,7 +382,7 @@ void mcp_relay_drop_child(struct mcp_proxy *p, const struct mcp_child *c)
 
 static void mcp_relay_broadcast(struct mcp_proxy *p, struct str method, struct str params)
 {
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node)
 		mcp_notify_client(s, NULL, method, params);
 }
 
@@ -399,7 +391,7 @@ static void mcp_relay_send_log(
 {
 	unsigned level = mcp_relay_read_level(m->params);
 
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node) {
 		const struct memo *memo = s->data;
 
 		if (!memo || level >= memo->level)
@@ -441,7 +433,7 @@ static void mcp_relay_on_updated(
 {
 	struct str uri = json_raw_content(json_get(params, "uri"));
 
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node) {
 		const struct memo *m = s->data;
 
 		for (const struct watched *w = m ? m->watched : NULL; w; w = w->next)
@@ -486,7 +478,7 @@ static void mcp_relay_notify_lists(struct mcp_session *s)
 
 void mcp_relay_lists_changed(struct mcp_proxy *p)
 {
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node)
 		mcp_relay_notify_lists(s);
 }
 
@@ -494,7 +486,7 @@ void mcp_relay_lists_changed(struct mcp_proxy *p)
 static void mcp_relay_resend_state(struct mcp_proxy *p, struct mcp_child *c)
 {
 	mcp_relay_send_level(p, c);
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next) {
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node) {
 		const struct memo *m = s->data;
 
 		for (const struct watched *w = m ? m->watched : NULL; w; w = w->next)
@@ -516,7 +508,7 @@ void mcp_relay_on_state(
 
 static void mcp_relay_notify_roots(struct mcp_proxy *p)
 {
-	for (struct mcp_child *c = p->children; c; c = c->next)
+	LIST_EACH (struct mcp_child, c, &p->children, node)
 		mcp_child_notify(c, STR("notifications/roots/list_changed"), STR(""));
 }
 
@@ -559,8 +551,8 @@ void mcp_relay_on_session_end(struct mcp_session *s)
 		struct watched *w = m->watched;
 
 		m->watched = w->next;
-		for (struct mcp_session *o = s->server->sessions; c && o; o = o->next)
-			if (mcp_relay_find_watch(o, c, w->uri))
+		LIST_EACH (struct mcp_session, o, &s->server->sessions, node)
+			if (c && mcp_relay_find_watch(o, c, w->uri))
 				c = NULL;
 		if (c)
 			mcp_relay_send_uri(c, STR("resources/unsubscribe"), w->uri);

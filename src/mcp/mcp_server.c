@@ -12,12 +12,8 @@
 
 static void mcp_session_del(struct mcp_session *s)
 {
-	struct mcp_session **at = &s->server->sessions;
-
-	assert(!s->calls && !s->stream);
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
+	assert(list_is_empty(&s->calls) && !s->stream);
+	list_remove(&s->node);
 	s->server->sessions_n[s->transport]--;
 	mcp_fail_client_requests(s);
 	if (s->server->ops->on_session_end)
@@ -35,8 +31,8 @@ static bool mcp_server_evict_session(struct mcp_server *server, enum mcp_transpo
 
 	if (server->sessions_n[way] < MCP_SESSIONS_MAX)
 		return true;
-	for (struct mcp_session *s = server->sessions; s; s = s->next)
-		if (s->transport == way && !s->calls &&
+	LIST_EACH (struct mcp_session, s, &server->sessions, node)
+		if (s->transport == way && list_is_empty(&s->calls) &&
 			(!s->stream || !idle || idle->stream))
 			idle = s;
 	if (!idle)
@@ -61,8 +57,7 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_transpor
 	hex_encode(secret, sizeof(secret), s->id);
 	s->server = server;
 	s->transport = way;
-	s->next = server->sessions;
-	server->sessions = s;
+	list_prepend(&server->sessions, &s->node);
 	server->sessions_n[way]++;
 	return s;
 }
@@ -71,14 +66,11 @@ struct mcp_session *mcp_session_new(struct mcp_server *server, enum mcp_transpor
 struct mcp_session *mcp_session_find(
 	struct mcp_server *server, enum mcp_transport way, struct str id)
 {
-	for (struct mcp_session **at = &server->sessions; *at; at = &(*at)->next) {
-		struct mcp_session *s = *at;
-
+	LIST_EACH (struct mcp_session, s, &server->sessions, node) {
 		if (s->transport != way || !str_eq(id, str_c(s->id)))
 			continue;
-		*at = s->next;
-		s->next = server->sessions;
-		server->sessions = s;
+		list_remove(&s->node);
+		list_prepend(&server->sessions, &s->node);
 		return s;
 	}
 	return NULL;
@@ -132,11 +124,7 @@ static void mcp_server_check_post(struct mcp_post *p)
 
 static void mcp_server_unlink_call(struct mcp_call *c)
 {
-	struct mcp_call **at = &c->session->calls;
-
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
+	list_remove(&c->node);
 	mcp_detach_client_requests(c->session, c);
 	c->post->waiting--;
 	if (c->owns_arena) {
@@ -255,8 +243,8 @@ void mcp_send_heartbeat(struct timer *t)
 
 	mcp_begin_stream(p);
 	p->beats++;
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
-		for (struct mcp_call *c = s->calls; c; c = c->next)
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node)
+		LIST_EACH (struct mcp_call, c, &s->calls, node)
 			if (c->post == p && c->progress_token.n &&
 				!p->server->ops->sends_progress) {
 				mcp_server_send_beat(p, c);
@@ -367,20 +355,11 @@ static void mcp_server_on_cancelled(struct mcp_session *s, const struct jsonrpc 
 {
 	struct str id = json_raw(json_get(m->params, "requestId"));
 
-	for (struct mcp_call *c = s->calls; c; c = c->next)
+	LIST_EACH (struct mcp_call, c, &s->calls, node)
 		if (str_eq(c->message.id, id)) {
 			mcp_server_cancel_call(c);
 			return;
 		}
-}
-
-static unsigned mcp_server_count_calls(const struct mcp_session *s)
-{
-	unsigned n = 0;
-
-	for (const struct mcp_call *c = s->calls; c; c = c->next)
-		n++;
-	return n;
 }
 
 static void mcp_server_on_notification(struct mcp_session *s, const struct jsonrpc *m)
@@ -412,7 +391,6 @@ int mcp_handle_message(struct mcp_post *p, struct mcp_session *s, const struct j
 	*c = (struct mcp_call){
 		.post = p,
 		.session = s,
-		.next = s->calls,
 		.arena = arena,
 		.owns_arena = arena != &p->rq->arena,
 		.rq = p->rq,
@@ -420,9 +398,9 @@ int mcp_handle_message(struct mcp_post *p, struct mcp_session *s, const struct j
 	};
 	if (json_type(token) == JSON_STRING || json_type(token) == JSON_NUMBER)
 		c->progress_token = json_raw(token);
-	s->calls = c;
+	list_prepend(&s->calls, &c->node);
 	p->waiting++;
-	if (mcp_server_count_calls(s) > MCP_CALLS_MAX)
+	if (list_count(&s->calls) > MCP_CALLS_MAX)
 		mcp_error(c, JSONRPC_INTERNAL, STR("Too many calls are under way."));
 	else
 		mcp_server_dispatch(c);
@@ -506,17 +484,24 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 	mcp_server_handle_post(p, session, messages, n);
 }
 
+/* NULL: the session has no call. */
+static struct mcp_call *mcp_server_get_first_call(const struct mcp_session *s)
+{
+	return LIST_FIRST(&s->calls, struct mcp_call, node);
+}
+
 void mcp_server_delete(struct mcp_server *s, struct request *rq)
 {
 	struct mcp_session *session;
+	struct mcp_call *c;
 
 	if (!mcp_check_request(rq))
 		return;
 	session = mcp_session_of(s, rq);
 	if (!session)
 		return;
-	while (session->calls)
-		mcp_server_cancel_call(session->calls);
+	while ((c = mcp_server_get_first_call(session)))
+		mcp_server_cancel_call(c);
 	if (session->stream)
 		mcp_end_stream(session);
 	mcp_session_del(session);
@@ -527,11 +512,9 @@ void mcp_server_delete(struct mcp_server *s, struct request *rq)
 
 void mcp_server_drain(struct mcp_server *server)
 {
-	struct mcp_session *next;
-
-	for (struct mcp_session *s = server->sessions; s; s = next) {
-		next = s->next;
-		if (!s->stream || (s->transport == MCP_BY_STREAM && s->calls))
+	LIST_EACH (struct mcp_session, s, &server->sessions, node) {
+		if (!s->stream ||
+			(s->transport == MCP_BY_STREAM && !list_is_empty(&s->calls)))
 			continue;
 		mcp_end_stream(s);
 		if (s->transport == MCP_BY_STREAM)
@@ -541,12 +524,13 @@ void mcp_server_drain(struct mcp_server *server)
 
 void mcp_server_free(struct mcp_server *server)
 {
-	while (server->sessions) {
-		struct mcp_session *s = server->sessions;
+	struct mcp_session *s;
+	struct mcp_call *c;
 
-		while (s->calls) {
-			server->ops->drop(s->calls);
-			mcp_server_unlink_call(s->calls);
+	while ((s = LIST_FIRST(&server->sessions, struct mcp_session, node))) {
+		while ((c = mcp_server_get_first_call(s))) {
+			server->ops->drop(c);
+			mcp_server_unlink_call(c);
 		}
 		if (s->stream)
 			mcp_end_stream(s);
@@ -557,8 +541,8 @@ void mcp_server_free(struct mcp_server *server)
 /* A call that waits for an answer by p, or NULL. */
 static struct mcp_call *mcp_server_find_call(const struct mcp_post *p)
 {
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
-		for (struct mcp_call *c = s->calls; c; c = c->next)
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node)
+		LIST_EACH (struct mcp_call, c, &s->calls, node)
 			if (c->post == p)
 				return c;
 	return NULL;
@@ -581,7 +565,7 @@ void mcp_server_on_disconnect(struct request *rq)
 		mcp_server_unlink_call(c);
 	}
 	buf_free(&p->text);
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node)
 		if (s->stream == p)
 			over = s;
 	if (!over)

@@ -8,6 +8,7 @@
 #ifndef MCP_MCP_SERVER_H
 #define MCP_MCP_SERVER_H
 
+#include "base/list.h"
 #include "codec/http/jsonrpc.h"
 #include "limits.h"
 #include "loop/loop.h"
@@ -35,24 +36,24 @@ enum {
 };
 
 struct mcp_session {
+	struct list node; /* in the server's list */
 	struct mcp_server *server;
-	struct mcp_session *next; /* less recently used */
 	enum mcp_transport transport;
 	char id[MCP_SESSION_ID + 1];
 	const char *version;     /* of the protocol, as negotiated */
 	unsigned capabilities;   /* MCP_SAMPLING and the like */
-	struct mcp_call *calls;  /* without an answer so far */
+	struct list calls;       /* without an answer so far, newest first */
 	struct mcp_post *stream; /* for messages outside replies to POSTs; NULL: none */
-	struct mcp_client_request *questions;
-	bool missed; /* a message could not be sent */
-	void *data;  /* of the layer above; freed in ended */
+	struct list questions;   /* newest first */
+	bool missed;             /* a message could not be sent */
+	void *data;              /* of the layer above; freed in ended */
 };
 
 /* A request without an answer so far. Lives in its arena, usually the HTTP request's. */
 struct mcp_call {
+	struct list node; /* in the session's list */
 	struct mcp_post *post;
 	struct mcp_session *session;
-	struct mcp_call *next; /* in the session's list */
 	struct arena *arena;
 	struct request *rq; /* if it ends, the peer has disconnected */
 	bool owns_arena;    /* the arena is not that of rq, and is freed with the call */
@@ -63,9 +64,9 @@ struct mcp_call {
 
 /* A request to a client without an answer so far. Its owner allocates it. */
 struct mcp_client_request {
-	struct mcp_session *session;     /* NULL: it was not sent, or is done */
-	struct mcp_client_request *next; /* in the session's list */
-	struct mcp_call *about;          /* the call that it belongs to, or NULL */
+	struct list node;            /* in the session's list */
+	struct mcp_session *session; /* NULL: it was not sent, or is done */
+	struct mcp_call *about;      /* the call that it belongs to, or NULL */
 	uint64_t id;
 	/* The last call: the response; NULL: the session has ended. */
 	void (*done)(struct mcp_client_request *q, const struct jsonrpc *m);
@@ -103,7 +104,7 @@ struct mcp_server {
 	const struct mcp_ops *ops;
 	struct loop *loop;
 	void *arg;
-	struct mcp_session *sessions; /* most recently used first */
+	struct list sessions; /* most recently used first */
 	unsigned sessions_n[MCP_TRANSPORTS];
 	uint64_t questions; /* number of questions so far */
 };

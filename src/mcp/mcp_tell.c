@@ -66,7 +66,7 @@ void mcp_server_on_writable(struct request *rq)
 	if (!p)
 		return;
 	p->full = false;
-	for (struct mcp_session *s = p->server->sessions; s; s = s->next)
+	LIST_EACH (struct mcp_session, s, &p->server->sessions, node)
 		if (s->stream == p && s->missed) {
 			mcp_mark_reachable(s);
 			return;
@@ -77,21 +77,8 @@ void mcp_server_on_writable(struct request *rq)
 
 static void mcp_unlink_client_request(struct mcp_client_request *q)
 {
-	struct mcp_client_request **at = &q->session->questions;
-
-	while (*at != q)
-		at = &(*at)->next;
-	*at = q->next;
+	list_remove(&q->node);
 	q->session = NULL;
-}
-
-static unsigned mcp_count_client_requests(const struct mcp_session *s)
-{
-	unsigned n = 0;
-
-	for (const struct mcp_client_request *q = s->questions; q; q = q->next)
-		n++;
-	return n;
 }
 
 int mcp_request_client(struct mcp_session *s, struct mcp_call *about,
@@ -102,7 +89,7 @@ int mcp_request_client(struct mcp_session *s, struct mcp_call *about,
 
 	if (!p)
 		return ERR_CLOSED;
-	if (p->full || mcp_count_client_requests(s) >= MCP_QUESTIONS_MAX)
+	if (p->full || list_count(&s->questions) >= MCP_QUESTIONS_MAX)
 		return ERR_LIMIT;
 	r = mcp_send_event(p, mcp_next_request_id(s->server), method, params);
 	if (r < 0)
@@ -110,8 +97,7 @@ int mcp_request_client(struct mcp_session *s, struct mcp_call *about,
 	q->id = ++s->server->questions;
 	q->session = s;
 	q->about = about;
-	q->next = s->questions;
-	s->questions = q;
+	list_prepend(&s->questions, &q->node);
 	return 0;
 }
 
@@ -146,7 +132,7 @@ static struct mcp_client_request *mcp_find_client_request(
 
 	if (str_u64(id, UINT64_MAX, &n) < 0)
 		return NULL;
-	for (struct mcp_client_request *q = s->questions; q; q = q->next)
+	LIST_EACH (struct mcp_client_request, q, &s->questions, node)
 		if (q->id == n)
 			return q;
 	return NULL;
@@ -174,16 +160,16 @@ void mcp_handle_progress(struct mcp_session *s, const struct jsonrpc *m)
 
 void mcp_detach_client_requests(struct mcp_session *s, const struct mcp_call *about)
 {
-	for (struct mcp_client_request *q = s->questions; q; q = q->next)
+	LIST_EACH (struct mcp_client_request, q, &s->questions, node)
 		if (q->about == about)
 			q->about = NULL;
 }
 
 void mcp_fail_client_requests(struct mcp_session *s)
 {
-	while (s->questions) {
-		struct mcp_client_request *q = s->questions;
+	struct mcp_client_request *q;
 
+	while ((q = LIST_FIRST(&s->questions, struct mcp_client_request, node))) {
 		mcp_unlink_client_request(q);
 		q->done(q, NULL);
 	}
