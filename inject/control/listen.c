@@ -42,31 +42,28 @@ void listen_send_frame(struct link *l, struct jw *w)
 
 static struct hub_entry *listen_find_entry(const struct hub *h, struct str id)
 {
-	struct hub_entry *p = h->entries;
-
-	while (p && !str_eq(id, str_c(p->id)))
-		p = p->next;
-	return p;
+	LIST_EACH (struct hub_entry, p, &h->entries, node)
+		if (str_eq(id, str_c(p->id)))
+			return p;
+	return NULL;
 }
 
 /* Frees a place whose sandbox is not connected, if there is one. */
 static void listen_evict_entry(struct hub *h)
 {
-	struct hub_entry **at = &h->entries, *p;
-
-	while (*at && (*at)->link)
-		at = &(*at)->next;
-	p = *at;
-	if (!p)
+	LIST_EACH (struct hub_entry, p, &h->entries, node) {
+		if (p->link)
+			continue;
+		list_remove(&p->node);
+		free(p);
+		h->entries_n--;
 		return;
-	*at = p->next;
-	free(p);
-	h->entries_n--;
+	}
 }
 
 static struct hub_entry *hub_entry_new(struct hub *h, struct str id)
 {
-	struct hub_entry **end = &h->entries, *p;
+	struct hub_entry *p;
 
 	if (h->entries_n == LISTEN_PLACES_MAX)
 		listen_evict_entry(h);
@@ -74,9 +71,7 @@ static struct hub_entry *hub_entry_new(struct hub *h, struct str id)
 	if (!p)
 		return NULL;
 	memcpy(p->id, id.p, id.n);
-	while (*end)
-		end = &(*end)->next;
-	*end = p;
+	list_append(&h->entries, &p->node);
 	h->entries_n++;
 	return p;
 }
@@ -223,9 +218,7 @@ static void listen_close_link(struct link *l)
 	if (l->entry)
 		l->entry->link = NULL;
 	relays_fail(l);
-	*l->at = l->next;
-	if (l->next)
-		l->next->at = l->at;
+	list_remove(&l->node);
 	l->hub->links_n--;
 	loop_defer_free(l->hub->loop, &l->later, listen_on_free);
 }
@@ -251,7 +244,7 @@ static bool listen_has_max_links(const struct hub *h, struct str name)
 {
 	unsigned n = 0;
 
-	for (const struct link *l = h->links; l; l = l->next)
+	LIST_EACH (const struct link, l, &h->links, node)
 		n += str_eq(name, str_c(l->name));
 	return name.n && n >= LISTEN_NAME_LINKS_MAX;
 }
@@ -282,11 +275,7 @@ static void listen_link_new(struct hub *h, struct request *rq, struct str name)
 		return;
 	}
 	l->hub = h;
-	l->at = &h->links;
-	l->next = h->links;
-	if (l->next)
-		l->next->at = &l->next;
-	h->links = l;
+	list_prepend(&h->links, &l->node);
 	h->links_n++;
 }
 
@@ -312,7 +301,7 @@ static void listen_write_list(const struct hub *h, struct request *rq)
 	jw_object(&w);
 	jw_key(&w, "sandboxes");
 	jw_array(&w);
-	for (const struct hub_entry *p = h->entries; p; p = p->next) {
+	LIST_EACH (const struct hub_entry, p, &h->entries, node) {
 		jw_object(&w);
 		jw_key(&w, "id");
 		jw_cstr(&w, p->id);
@@ -513,19 +502,19 @@ fail:
 
 void hub_del(struct hub *h)
 {
+	struct link *l;
+
 	server_del(h->server);
 	relays_free(h);
-	while (h->links) {
-		struct ws_conn *ws = h->links->ws;
+	while ((l = LIST_FIRST(&h->links, struct link, node))) {
+		struct ws_conn *ws = l->ws;
 
 		ws_conn_close(ws, WS_GOING_AWAY, STR("the backend stops"));
-		listen_close_link(h->links);
+		listen_close_link(l);
 		ws_conn_del(ws);
 	}
-	while (h->entries) {
-		struct hub_entry *p = h->entries;
-
-		h->entries = p->next;
+	LIST_EACH (struct hub_entry, p, &h->entries, node) {
+		list_remove(&p->node);
 		free(p);
 	}
 	buf_free(&h->text);

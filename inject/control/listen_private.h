@@ -6,6 +6,7 @@
 #include "inject/names/listen_token.h"
 
 #include "base/jw.h"
+#include "base/list.h"
 #include "codec/channel_frame.h"
 #include "limits.h"
 #include "net/proof.h"
@@ -21,7 +22,7 @@ struct hub_peer {
 
 /* A name under which a sandbox has dialled in. */
 struct hub_entry {
-	struct hub_entry *next;
+	struct list node;
 	char id[CONNECT_ID_MAX + 1];
 	struct hub_peer peer;
 	struct link *link; /* NULL: not connected */
@@ -45,14 +46,14 @@ struct link_proof {
 
 /* A connection that a sandbox has made. */
 struct link {
-	struct link **at, *next; /* all links of the hub */
+	struct list node; /* all links of the hub */
 	struct hub *hub;
 	struct ws_conn *ws; /* NULL once it has ended */
 	struct hub_entry
 		*entry; /* NULL: no hello was received, or another link took over */
 	char name[CONNECT_ID_MAX + 1]; /* in the token; empty: there is none */
 	struct link_proof proof;
-	struct relay *relays;
+	struct list relays; /* newest first */
 	unsigned relays_n;
 	uint32_t last_id; /* of a channel */
 	struct later later;
@@ -66,11 +67,11 @@ struct hub {
 	struct hub_conf conf;
 	struct listen_tokens tokens; /* where conf.secret is not empty */
 	struct server *server;
-	struct hub_entry *entries;
+	struct list entries; /* oldest first */
 	unsigned entries_n;
-	struct link *links;
+	struct list links; /* newest first */
 	unsigned links_n;
-	struct relay *relays;
+	struct list relays; /* newest first */
 	unsigned relays_n;
 	struct buf text; /* the frame that is being written */
 };

@@ -5,6 +5,8 @@
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
 #include "inject/http/json_doc.h"
+
+#include "base/list.h"
 #include "limits.h"
 
 #include <errno.h>
@@ -28,7 +30,7 @@ enum {
 
 /* A message from the client, on the heap. */
 struct message {
-	struct message *next; /* in the queue of waiting messages */
+	struct list node; /* in the queue of waiting messages */
 	struct buf line;
 	struct buf id;        /* of the request; empty for none */
 	struct buf cancel_id; /* the id of the request that it cancels; or empty */
@@ -59,7 +61,7 @@ struct bridge {
 	char session[SESSION]; /* the session id; empty: there is none */
 	struct buf initialize; /* the initialize of the session, to repeat it */
 	struct bridge_slot slots[SLOTS];
-	struct message *waiting; /* the queue, the oldest first */
+	struct list waiting; /* the queue, the oldest first */
 	unsigned waiting_n;
 	size_t waiting_bytes;
 	struct lines lines; /* of stdin */
@@ -398,11 +400,9 @@ static int bridge_message_new(struct str line, struct message **made)
 	return r;
 }
 
-static void bridge_unlink_message(struct bridge *b, struct message **at)
+static void bridge_unlink_message(struct bridge *b, struct message *m)
 {
-	struct message *m = *at;
-
-	*at = m->next;
+	list_remove(&m->node);
 	b->waiting_n--;
 	b->waiting_bytes -= m->line.n;
 }
@@ -410,21 +410,21 @@ static void bridge_unlink_message(struct bridge *b, struct message **at)
 /* Removes the waiting request that m cancels. False: it does not wait here. */
 static bool bridge_cancel(struct bridge *b, const struct message *m)
 {
-	struct message **at = &b->waiting, *found;
-
-	while (*at && !str_eq(buf_view(&(*at)->id), buf_view(&m->cancel_id)))
-		at = &(*at)->next;
-	found = *at;
-	if (!found || !found->is_request)
-		return false;
-	bridge_unlink_message(b, at);
-	bridge_free_message(found);
-	return true;
+	LIST_EACH (struct message, found, &b->waiting, node) {
+		if (!str_eq(buf_view(&found->id), buf_view(&m->cancel_id)))
+			continue;
+		if (!found->is_request)
+			return false;
+		bridge_unlink_message(b, found);
+		bridge_free_message(found);
+		return true;
+	}
+	return false;
 }
 
 static int bridge_queue_line(struct bridge *b, struct str line)
 {
-	struct message *m, **end = &b->waiting;
+	struct message *m;
 	int r = bridge_message_new(line, &m);
 
 	if (r)
@@ -441,9 +441,7 @@ static int bridge_queue_line(struct bridge *b, struct str line)
 		bridge_free_message(m);
 		return r;
 	}
-	while (*end)
-		end = &(*end)->next;
-	*end = m;
+	list_append(&b->waiting, &m->node);
 	b->waiting_n++;
 	b->waiting_bytes += m->line.n;
 	return 0;
@@ -490,23 +488,20 @@ static int bridge_start_message(
  */
 static int bridge_send_waiting(struct bridge *b)
 {
-	struct message **at = &b->waiting;
-	int r = 0;
-
-	while (*at && !r) {
-		struct message *m = *at;
+	LIST_EACH (struct message, m, &b->waiting, node) {
 		struct bridge_slot *a = bridge_find_slot(b, m);
+		int r;
 
-		if (a) {
-			bridge_unlink_message(b, at);
-			r = bridge_start_message(b, a, m);
-		} else if (m->is_initialize) {
-			break;
-		} else {
-			at = &m->next;
-		}
+		if (!a && m->is_initialize)
+			return 0;
+		if (!a)
+			continue;
+		bridge_unlink_message(b, m);
+		r = bridge_start_message(b, a, m);
+		if (r)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int bridge_queue_lines(struct bridge *b, struct str in)
@@ -544,7 +539,7 @@ static bool bridge_is_busy(const struct bridge *b)
 	for (size_t i = 0; i < SLOTS; i++)
 		if (b->slots[i].state != SLOT_FREE)
 			return true;
-	return b->waiting;
+	return !list_is_empty(&b->waiting);
 }
 
 static int bridge_poll(struct bridge *b)
@@ -585,10 +580,8 @@ int bridge_run(const struct sandbox *s)
 	for (size_t i = 0; i < SLOTS; i++)
 		if (b.slots[i].state)
 			bridge_free_slot(&b.slots[i]);
-	while (b.waiting) {
-		struct message *m = b.waiting;
-
-		bridge_unlink_message(&b, &b.waiting);
+	LIST_EACH (struct message, m, &b.waiting, node) {
+		bridge_unlink_message(&b, m);
 		bridge_free_message(m);
 	}
 	lines_free(&b.lines);

@@ -19,9 +19,9 @@ enum relay_state {
 
 struct relay {
 	enum relay_state state;
-	struct link *link;            /* NULL: the channel has ended */
-	struct relay *next;           /* in the list of the link */
-	struct relay **at, *hub_next; /* in the list of the hub */
+	struct list node;     /* in the list of the link */
+	struct list hub_node; /* in the list of the hub */
+	struct link *link;    /* NULL: the channel has ended */
 	struct hub *hub;
 	uint32_t id;                  /* of the channel; 0: not opened yet */
 	uint8_t verifier[SHA256_LEN]; /* of the key, for RELAY_PROVE */
@@ -60,16 +60,13 @@ static void relay_on_free(struct later *later)
 static void relay_detach(struct relay *r, bool tell)
 {
 	struct link *l = r->link;
-	struct relay **at;
 	struct jw w;
 
 	if (!l)
 		return;
 	if (r->state == RELAY_PROVE)
 		timer_cancel(r->hub->loop, &r->timer);
-	for (at = &l->relays; *at != r; at = &(*at)->next)
-		;
-	*at = r->next;
+	list_remove(&r->node);
 	l->relays_n--;
 	r->link = NULL;
 	if (tell && r->id) {
@@ -82,9 +79,7 @@ static void relay_close(struct relay *r)
 {
 	relay_detach(r, true);
 	relay_set_state(r, RELAY_CLOSED);
-	*r->at = r->hub_next;
-	if (r->hub_next)
-		r->hub_next->at = r->at;
+	list_remove(&r->hub_node);
 	r->hub->relays_n--;
 	timer_cancel(r->hub->loop, &r->timer);
 	loop_remove(r->hub->loop, &r->io);
@@ -305,8 +300,9 @@ void relays_fail(struct link *l)
 	static const struct http_fault away = {
 		503, "The connection to the sandbox was lost before the request."};
 
-	while (l->relays) {
-		struct relay *r = l->relays;
+	struct relay *r;
+
+	while ((r = LIST_FIRST(&l->relays, struct relay, node))) {
 
 		relay_detach(r, false);
 		if (r->answered) {
@@ -364,14 +360,13 @@ void relay_on_ack(struct relay *r, uint64_t bytes)
 
 void relays_free(struct hub *h)
 {
-	while (h->relays)
-		relay_close(h->relays);
+	LIST_EACH (struct relay, r, &h->relays, hub_node)
+		relay_close(r);
 }
 
 void relays_resume(struct link *l)
 {
-	for (struct relay *r = l->relays, *next; r; r = next) {
-		next = r->next;
+	LIST_EACH (struct relay, r, &l->relays, node) {
 		relay_send_input(r);
 		relay_update(r);
 	}
@@ -379,11 +374,10 @@ void relays_resume(struct link *l)
 
 struct relay *relay_find(const struct link *l, uint32_t id)
 {
-	struct relay *r = id ? l->relays : NULL;
-
-	while (r && r->id != id)
-		r = r->next;
-	return r;
+	LIST_EACH (struct relay, r, &l->relays, node)
+		if (id && r->id == id)
+			return r;
+	return NULL;
 }
 
 /*
@@ -494,25 +488,18 @@ static void relay_check_proof(struct relay *r)
 
 void relays_check_proof(struct link *l)
 {
-	for (struct relay *r = l->relays, *next; r; r = next) {
-		next = r->next;
+	LIST_EACH (struct relay, r, &l->relays, node)
 		if (r->state == RELAY_PROVE)
 			relay_check_proof(r);
-	}
 }
 
 static void relay_link(struct relay *r, struct link *l)
 {
 	r->hub = l->hub;
 	r->link = l;
-	r->next = l->relays;
-	l->relays = r;
+	list_prepend(&l->relays, &r->node);
 	l->relays_n++;
-	r->at = &l->hub->relays;
-	r->hub_next = l->hub->relays;
-	if (r->hub_next)
-		r->hub_next->at = &r->hub_next;
-	l->hub->relays = r;
+	list_prepend(&l->hub->relays, &r->hub_node);
 	l->hub->relays_n++;
 }
 
