@@ -4,38 +4,28 @@
 
 void list_insert_after(struct list *place, struct list *node)
 {
-	assert(!node->next);
+	assert(!node->prev);
 	node->prev = place;
 	node->next = place->next;
-	node->next->prev = node;
+	if (node->next)
+		node->next->prev = node;
 	place->next = node;
-}
-
-/* An empty head may be zeroed; with elements it is part of their circle. */
-static void list_close_circle(struct list *head)
-{
-	if (!head->next)
-		head->next = head->prev = head;
-}
-
-void list_prepend(struct list *head, struct list *node)
-{
-	list_close_circle(head);
-	list_insert_after(head, node);
 }
 
 void list_append(struct list *head, struct list *node)
 {
-	list_close_circle(head);
-	list_insert_after(head->prev, node);
+	while (head->next)
+		head = head->next;
+	list_insert_after(head, node);
 }
 
 void list_remove(struct list *node)
 {
-	if (!node->next)
+	if (!node->prev)
 		return;
-	node->next->prev = node->prev;
 	node->prev->next = node->next;
+	if (node->next)
+		node->next->prev = node->prev;
 	list_init(node);
 }
 
@@ -43,7 +33,7 @@ size_t list_count(const struct list *head)
 {
 	size_t n = 0;
 
-	for (const struct list *at = list_first(head); at; at = list_next(head, at))
+	for (const struct list *at = list_first(head); at; at = list_next(at))
 		n++;
 	return n;
 }

@@ -14,6 +14,9 @@
  * A struct list is either a head or a node. A zeroed head is an empty list, and a zeroed
  * node is in no list: objects from calloc need no list_init.
  *
+ * The head has no pointer to the end: iterations and removals are as small as those of a
+ * singly linked list, and list_append takes as long as list_count.
+ *
  * A list owns nothing. The owner of an element removes it from its list before it frees
  * the element. A head with elements, and a node in a list, must keep their addresses.
  */
@@ -24,7 +27,8 @@
 #include <stddef.h>
 
 struct list {
-	struct list *next, *prev;
+	struct list *next; /* NULL at the end */
+	struct list *prev; /* of the first node: the head; of a head: NULL */
 };
 
 /* Makes an empty list, or a node that is in no list, of memory that is not zeroed. */
@@ -33,41 +37,36 @@ static inline void list_init(struct list *l)
 	l->next = l->prev = NULL;
 }
 
-/* Add a node that is in no list at the end or at the front. */
-void list_append(struct list *head, struct list *node);
-void list_prepend(struct list *head, struct list *node);
-/* Adds a node that is in no list after another one, which is in a list. */
+/* Adds a node that is in no list after a head, or after a node that is in a list. */
 void list_insert_after(struct list *place, struct list *node);
+/* Adds a node that is in no list at the front. */
+static inline void list_prepend(struct list *head, struct list *node)
+{
+	list_insert_after(head, node);
+}
+
+/* Adds a node that is in no list at the end, which is searched from the front. */
+void list_append(struct list *head, struct list *node);
 /* Removes a node from its list. No effect on a node that is in no list. */
 void list_remove(struct list *node);
 /* The number of elements, which are counted one by one. */
 size_t list_count(const struct list *head);
 
-/* The first and the last node; NULL: the list is empty. */
+/* The first node; NULL: the list is empty. */
 static inline struct list *list_first(const struct list *head)
 {
-	return head->next == head ? NULL : head->next;
-}
-
-static inline struct list *list_last(const struct list *head)
-{
-	return head->prev == head ? NULL : head->prev;
+	return head->next;
 }
 
 static inline bool list_is_empty(const struct list *head)
 {
-	return !list_first(head);
+	return !head->next;
 }
 
-/* The neighbours of a node in the list of this head; NULL: there is none. */
-static inline struct list *list_next(const struct list *head, const struct list *node)
+/* The node after a node; NULL: there is none. */
+static inline struct list *list_next(const struct list *node)
 {
-	return node->next == head ? NULL : node->next;
-}
-
-static inline struct list *list_prev(const struct list *head, const struct list *node)
-{
-	return node->prev == head ? NULL : node->prev;
+	return node->next;
 }
 
 /* For LIST_OF. */
@@ -91,8 +90,7 @@ static inline void *list_get_element(struct list *node, size_t offset)
 /* The first element of a list; NULL: the list is empty. */
 #define LIST_FIRST(head, type, member) LIST_OF(list_first(head), type, member)
 /* The element after x; NULL: there is none. */
-#define LIST_NEXT(head, x, type, member) \
-	LIST_OF(list_next((head), &(x)->member), type, member)
+#define LIST_NEXT(x, type, member) LIST_OF(list_next(&(x)->member), type, member)
 
 /*
  * Declares x and iterates over the elements in order. The body may remove x and free it,
@@ -100,6 +98,6 @@ static inline void *list_get_element(struct list *node, size_t offset)
  */
 #define LIST_EACH(type, x, head, member) \
 	for (type *x = LIST_FIRST(head, type, member), *x##_next; \
-		x && (x##_next = LIST_NEXT(head, x, type, member), true); x = x##_next)
+		x && (x##_next = LIST_NEXT(x, type, member), true); x = x##_next)
 
 #endif

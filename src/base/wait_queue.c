@@ -10,15 +10,10 @@ void wait_queue_prepend(struct wait_queue *q, struct waiter *w)
 	list_prepend(&q->waiters, &w->node);
 }
 
-static struct waiter *wait_queue_get_next(const struct wait_queue *q, struct waiter *w)
-{
-	return LIST_NEXT(&q->waiters, w, struct waiter, node);
-}
-
 void wait_queue_remove(struct wait_queue *q, struct waiter *w)
 {
 	if (q->next == w)
-		q->next = wait_queue_get_next(q, w);
+		q->next = LIST_NEXT(w, struct waiter, node);
 	list_remove(&w->node);
 }
 
@@ -33,7 +28,7 @@ void wait_queue_wake_all(struct wait_queue *q)
 	while (q->next) {
 		struct waiter *w = q->next;
 
-		q->next = wait_queue_get_next(q, w);
+		q->next = LIST_NEXT(w, struct waiter, node);
 		w->fn(w);
 	}
 }

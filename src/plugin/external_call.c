@@ -382,7 +382,7 @@ void external_fail_calls(struct external *e, bool all, const char *why)
 			external_fail_absent(c, why);
 			c = external_get_first(e);
 		} else {
-			c = LIST_NEXT(&e->calls, c, struct call, node);
+			c = LIST_NEXT(c, struct call, node);
 		}
 	}
 }

@@ -78,7 +78,7 @@ struct process *process_find(const struct processes *all, struct str id)
 static struct process *process_shown_from(struct process *p)
 {
 	while (p && !process_is_listed(p))
-		p = LIST_NEXT(&p->all->list, p, struct process, node);
+		p = LIST_NEXT(p, struct process, node);
 	return p;
 }
 
@@ -89,7 +89,7 @@ struct process *process_first(const struct processes *all)
 
 struct process *process_next(const struct process *p)
 {
-	return process_shown_from(LIST_NEXT(&p->all->list, p, struct process, node));
+	return process_shown_from(LIST_NEXT(p, struct process, node));
 }
 
 /* --- One process ----------------------------------------------------------- */
@@ -97,14 +97,12 @@ struct process *process_next(const struct process *p)
 /* Keeps the list in the order of the numbers. */
 static void process_link(struct process *p)
 {
-	struct list *list = &p->all->list, *before = list_last(list);
+	struct list *before = &p->all->list;
 
-	while (before && LIST_OF(before, struct process, node)->number > p->number)
-		before = list_prev(list, before);
-	if (before)
-		list_insert_after(before, &p->node);
-	else
-		list_prepend(list, &p->node);
+	LIST_EACH (struct process, older, &p->all->list, node)
+		if (older->number <= p->number)
+			before = &older->node;
+	list_insert_after(before, &p->node);
 }
 
 struct process *process_new(struct processes *all, uint64_t number)

@@ -150,18 +150,12 @@ struct channel *stream_find(const struct stream *s, uint64_t id)
 	return NULL;
 }
 
-/* NULL: c is the last one. */
-static struct channel *stream_get_next_channel(const struct channel *c)
-{
-	return LIST_NEXT(&c->stream->channels, c, struct channel, node);
-}
-
 static void stream_unlink_channel(struct channel *c)
 {
 	struct stream *s = c->stream;
 
 	if (s->turn == c)
-		s->turn = stream_get_next_channel(c);
+		s->turn = LIST_NEXT(c, struct channel, node);
 	list_remove(&c->node);
 	s->channels_n--;
 }
@@ -253,7 +247,7 @@ static struct channel *stream_pick_channel(struct stream *s)
 
 		if (!c)
 			c = LIST_FIRST(&s->channels, struct channel, node);
-		s->turn = stream_get_next_channel(c);
+		s->turn = LIST_NEXT(c, struct channel, node);
 		if (c->ready && stream_get_credit(c))
 			return c;
 	}
