@@ -203,7 +203,7 @@ static void relay_on_stall(struct timer *t)
 static int relay_watch_stall(struct relay *r, bool waits)
 {
 	if (r->state == RELAY_PROVE || r->state == RELAY_LINGER ||
-		(waits && r->timer.slot && r->out_sent == r->stall_mark))
+		(waits && timer_is_armed(&r->timer) && r->out_sent == r->stall_mark))
 		return 0;
 	r->stall_mark = r->out_sent;
 	if (waits)

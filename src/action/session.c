@@ -308,7 +308,7 @@ static void session_on_output(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->current && s->current->no_change.slot)
+	if (s->current && timer_is_armed(&s->current->no_change))
 		session_arm_no_change(s, s->current);
 }
 

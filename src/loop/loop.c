@@ -14,7 +14,6 @@
 enum {
 	BATCH = 64,
 	SIGNALS = 32,
-	HEAP_FIRST = 16,
 };
 
 struct handler {
@@ -30,8 +29,7 @@ struct loop {
 	uint64_t now;
 	uint64_t awake_until; /* us; 0: may sleep */
 
-	struct timer **heap;
-	size_t heap_n, heap_cap;
+	struct timer *first; /* the root of the timers' heap */
 
 	struct later *later;
 
@@ -120,7 +118,6 @@ void loop_del(struct loop *l)
 		fd_close(&signal_pipe[1]);
 	}
 	fd_close(&l->ep);
-	free(l->heap);
 	free(l);
 }
 
@@ -178,79 +175,83 @@ void loop_close(struct loop *l, struct io *io)
 	fd_close(&fd);
 }
 
-static void loop_heap_set(struct loop *l, size_t slot, struct timer *t)
+/*
+ * The timers form a pairing heap: a tree in which no child is due before its parent.
+ * timer_set takes constant time, timer_cancel logarithmic time (amortized). The links are
+ * in the timers, so that nothing allocates memory; nothing recurses.
+ */
+
+/* Makes t the value of *link, which is the heap's root or a link of another timer. */
+static void loop_heap_link(struct timer **link, struct timer *t)
 {
-	l->heap[slot] = t;
-	t->slot = slot + 1;
+	*link = t;
+	if (t)
+		t->link = link;
 }
 
-static void loop_heap_up(struct loop *l, size_t slot, struct timer *t)
+/* Joins two trees without siblings; either can be NULL. */
+static struct timer *loop_heap_meld(struct timer *a, struct timer *b)
 {
-	while (slot > 0) {
-		size_t parent = (slot - 1) / 2;
+	if (!a || !b)
+		return a ? a : b;
+	if (b->at < a->at) {
+		struct timer *later = a;
 
-		if (l->heap[parent]->at <= t->at)
-			break;
-		loop_heap_set(l, slot, l->heap[parent]);
-		slot = parent;
+		a = b;
+		b = later;
 	}
-	loop_heap_set(l, slot, t);
+	loop_heap_link(&b->next, a->child);
+	loop_heap_link(&a->child, b);
+	a->next = NULL;
+	return a;
 }
 
-static void loop_heap_down(struct loop *l, size_t slot, struct timer *t)
+/* Joins siblings: in pairs from left to right, then the pairs from right to left. */
+static struct timer *loop_heap_meld_all(struct timer *siblings)
 {
-	for (;;) {
-		size_t child = 2 * slot + 1;
+	struct timer *pairs = NULL, *root = NULL;
 
-		if (child >= l->heap_n)
-			break;
-		if (child + 1 < l->heap_n && l->heap[child + 1]->at < l->heap[child]->at)
-			child++;
-		if (t->at <= l->heap[child]->at)
-			break;
-		loop_heap_set(l, slot, l->heap[child]);
-		slot = child;
+	while (siblings) {
+		struct timer *a = siblings, *b = a->next, *pair;
+
+		siblings = b ? b->next : NULL;
+		pair = loop_heap_meld(a, b);
+		pair->next = pairs;
+		pairs = pair;
 	}
-	loop_heap_set(l, slot, t);
-}
+	while (pairs) {
+		struct timer *pair = pairs;
 
-static int loop_heap_grow(struct loop *l)
-{
-	size_t cap = l->heap_cap ? l->heap_cap * 2 : HEAP_FIRST;
-	struct timer **p = realloc(l->heap, cap * sizeof(*p));
-
-	if (!p)
-		return -ENOMEM;
-	l->heap = p;
-	l->heap_cap = cap;
-	return 0;
+		pairs = pair->next;
+		pair->next = NULL;
+		root = loop_heap_meld(root, pair);
+	}
+	return root;
 }
 
 int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn)
 {
-	if (!t->slot && l->heap_n == l->heap_cap && loop_heap_grow(l) < 0)
-		return -ENOMEM;
 	timer_cancel(l, t);
-	t->at = clock_ms() + ms;
-	t->fn = fn;
-	l->heap_n++;
-	loop_heap_up(l, l->heap_n - 1, t);
+	*t = (struct timer){.at = clock_ms() + ms, .fn = fn};
+	loop_heap_link(&l->first, loop_heap_meld(l->first, t));
 	return 0;
 }
 
 void timer_cancel(struct loop *l, struct timer *t)
 {
-	size_t slot = t->slot - 1;
-	struct timer *last;
+	struct timer *children;
 
-	if (!t->slot)
+	if (!t->link)
 		return;
-	t->slot = 0;
-	last = l->heap[--l->heap_n];
-	if (last == t)
-		return;
-	loop_heap_up(l, slot, last);
-	loop_heap_down(l, last->slot - 1, last);
+	children = loop_heap_meld_all(t->child);
+	loop_heap_link(t->link, t->next);
+	t->link = NULL;
+	loop_heap_link(&l->first, loop_heap_meld(l->first, children));
+}
+
+bool timer_is_armed(const struct timer *t)
+{
+	return t->link != NULL;
 }
 
 static void loop_run_timers(struct loop *l)
@@ -258,8 +259,8 @@ static void loop_run_timers(struct loop *l)
 	/* Timers that callbacks set for a later millisecond wait for the next batch. */
 	uint64_t now = l->now;
 
-	while (l->heap_n && l->heap[0]->at <= now) {
-		struct timer *t = l->heap[0];
+	while (l->first && l->first->at <= now) {
+		struct timer *t = l->first;
 
 		timer_cancel(l, t);
 		t->fn(t);
@@ -270,11 +271,11 @@ static int loop_compute_timeout(const struct loop *l)
 {
 	uint64_t now = clock_ms();
 
-	if (!l->heap_n)
+	if (!l->first)
 		return -1;
-	if (l->heap[0]->at <= now)
+	if (l->first->at <= now)
 		return 0;
-	return l->heap[0]->at - now > 60000 ? 60000 : (int)(l->heap[0]->at - now);
+	return l->first->at - now > 60000 ? 60000 : (int)(l->first->at - now);
 }
 
 void loop_busy_poll(struct loop *l, unsigned us)

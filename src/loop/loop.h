@@ -34,11 +34,16 @@ struct io {
 	uint64_t batch; /* in which it was added */
 };
 
-/* A deadline; embedded in its owner. Zeroed is a valid, unarmed timer. */
+/*
+ * A deadline; embedded in its owner. Zeroed is a valid, unarmed timer. An armed timer is
+ * a node of the loop's heap: it must not move, and is cancelled before its owner ends.
+ */
 struct timer {
 	uint64_t at; /* monotonic ms */
-	size_t slot; /* heap position plus one; 0: not armed */
 	timer_fn *fn;
+	struct timer *child; /* the first one */
+	struct timer *next;  /* sibling */
+	struct timer **link; /* the pointer to this timer; NULL: not armed */
 };
 
 /* A pending free; embedded in the object to be freed. */
@@ -82,9 +87,11 @@ void loop_remove(struct loop *l, struct io *io);
 /* As loop_remove, and closes the fd; legal when io watches nothing. */
 void loop_close(struct loop *l, struct io *io);
 
-/* Arms or re-arms t to fire once, ms from now. -ENOMEM leaves t unchanged. */
-int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn) MUST_USE;
+/* Arms or re-arms t to fire once, ms from now. It allocates nothing and cannot fail. */
+int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn);
+/* Legal when t is not armed. */
 void timer_cancel(struct loop *l, struct timer *t);
+bool timer_is_armed(const struct timer *t);
 
 /*
  * Delivers signo through a self-pipe to fn, outside of signal context. A signal has one

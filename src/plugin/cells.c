@@ -137,7 +137,8 @@ static void cells_watch_client(struct cells *c)
 {
 	struct cell_run *r = c->current;
 
-	if (r->timer.slot || (!r->act->is_disconnected && !r->act->is_detached))
+	if (timer_is_armed(&r->timer) ||
+		(!r->act->is_disconnected && !r->act->is_detached))
 		return;
 	if (timer_set(cells_loop(c), &c->limit, CELL_LOOK_MS, cells_check_client) < 0)
 		log_warn("jupyter: a cell without a limit is not watched");
@@ -400,7 +401,7 @@ void cells_abandon(struct act *a)
 		return;
 	c = r->cells;
 	now = loop_now(cells_loop(c));
-	if (r->timer.slot && r->timer.at > now)
+	if (timer_is_armed(&r->timer) && r->timer.at > now)
 		left = r->timer.at - now;
 	timer_cancel(cells_loop(c), &r->timer);
 	cells_unlink_run(c, r);

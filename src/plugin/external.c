@@ -137,7 +137,7 @@ void external_send_ping(struct external *e, uint64_t since)
 	uint64_t now = loop_now(e->box->loop), most = e->manifest.call_ms;
 	uint64_t end = since + most, ms = most < PLUGIN_PING_MS ? most : PLUGIN_PING_MS;
 
-	if (e->ping_timer.slot ||
+	if (timer_is_armed(&e->ping_timer) ||
 		(e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT))
 		return;
 	if (end > now + ms)

@@ -50,7 +50,7 @@ bool external_count_noise(struct external *e)
 		e->dropped++;
 		return false;
 	}
-	if (!e->noise_timer.slot &&
+	if (!timer_is_armed(&e->noise_timer) &&
 		timer_set(e->box->loop, &e->noise_timer, PLUGIN_NOISE_MS,
 			external_on_noise_timer) < 0)
 		return false;

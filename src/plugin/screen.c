@@ -61,7 +61,7 @@ static void screen_send_pictures(struct screen *s)
 {
 	bool any = false;
 
-	if (s->pause.slot)
+	if (timer_is_armed(&s->pause))
 		return;
 	LIST_EACH (struct viewer, v, &s->viewers, node) {
 		any = any || v->shown != s->pictures;

@@ -305,7 +305,7 @@ static void sandbox_mcp_on_change(struct waiter *f)
 {
 	struct mcp_tool_call *u = container_of(f, struct mcp_tool_call, follower);
 
-	if (!u->timer.slot &&
+	if (!timer_is_armed(&u->timer) &&
 		timer_set(sandbox_mcp_get_api(u)->box->loop, &u->timer, 0,
 			sandbox_mcp_on_timer))
 		log_warn("mcp: out of memory for the end of an action");

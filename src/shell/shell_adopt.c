@@ -58,7 +58,7 @@ static void shell_adopt_feed_next(struct shell *s)
 	 * A deadline waits for new output: it must not pass before all old output is
 	 * shown.
 	 */
-	if (s->timer.slot)
+	if (timer_is_armed(&s->timer))
 		shell_arm(s, SHELL_KEY_MS, s->timer.fn);
 }
 

@@ -65,7 +65,7 @@ static void shell_hang_on_check(struct timer *t)
 void shell_expect_hang(struct shell *s)
 {
 	/* If a hang has been seen once, another key does not restart the check. */
-	if (s->hang.timer.slot && s->hang.where[0])
+	if (timer_is_armed(&s->hang.timer) && s->hang.where[0])
 		return;
 	s->hang.where[0] = '\0';
 	s->hang.pause = SHELL_HANG_MS;

@@ -143,7 +143,7 @@ static void check_timeout(void)
 	p = begin_shell("exit 0", &spec);
 	wait_for(p, is_over);
 	ok(!process_get_exit(p)->timed_out, "an end before is none");
-	ok(!p->timeout.slot, "and nothing waits for it");
+	ok(!timer_is_armed(&p->timeout), "and nothing waits for it");
 	remove_it(p);
 }
 

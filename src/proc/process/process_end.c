@@ -37,7 +37,7 @@ void process_end_timers(struct process *p)
 	timer_cancel(l, &p->orphan);
 	timer_cancel(l, &p->killing.timer);
 	process_set_killing(p, false);
-	if (p->signalling.slot)
+	if (timer_is_armed(&p->signalling))
 		p->all->signals_n--;
 	timer_cancel(l, &p->signalling);
 	p->signals = 0;
@@ -197,7 +197,7 @@ static int process_queue_signal(struct process *p, int signo)
 	process_update_turn(&all->signals, all->conf->loop);
 	if (!all->signals.n && !all->signals_n)
 		return process_signal_tree(p, signo);
-	if (!p->signalling.slot) {
+	if (!timer_is_armed(&p->signalling)) {
 		if (timer_set(all->conf->loop, &p->signalling, TURN_MS,
 			    process_signal_step) < 0)
 			return process_signal_tree(p, signo);

@@ -42,7 +42,7 @@ static void idem_on_compact(struct timer *t)
 
 void idem_compact(struct idem *o)
 {
-	if (!o->tidy.slot && ledger_is_large(&o->ledger) &&
+	if (!timer_is_armed(&o->tidy) && ledger_is_large(&o->ledger) &&
 		timer_set(o->box->loop, &o->tidy, 0, idem_on_compact) < 0)
 		log_warn("out of memory to write the ledger of actions anew");
 }

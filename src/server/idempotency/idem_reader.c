@@ -16,7 +16,7 @@ void idem_wake(struct idem *o)
 {
 	/* Without memory for the timer, readers are woken by the next change. */
 	if ((!list_is_empty(&o->readers) || !wait_queue_is_empty(&o->followers)) &&
-		!o->wake.slot &&
+		!timer_is_armed(&o->wake) &&
 		timer_set(o->box->loop, &o->wake, 0, idem_reader_on_wake) < 0)
 		return;
 }

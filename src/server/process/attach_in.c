@@ -225,7 +225,7 @@ static int attach_wait_for_stdin(struct attachment *a)
 	if (a->is_stuck)
 		return 1;
 	/* Other events of the process do not extend the wait. */
-	if (!a->stuck.slot &&
+	if (!timer_is_armed(&a->stuck) &&
 		timer_set(a->all->api->box->loop, &a->stuck, ATTACH_STUCK_MS,
 			attach_on_stuck) < 0)
 		return 1;
