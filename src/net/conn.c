@@ -58,13 +58,7 @@ static timer_fn conn_on_deadline;
 
 void conn_set_deadline(struct conn *c, unsigned ms)
 {
-	int r = timer_set(c->server->loop, &c->timer, ms, conn_on_deadline);
-
-	/*
-	 * timer_set cannot fail: the timer is armed, or has just fired and left its place
-	 * free.
-	 */
-	assert(r == 0);
+	timer_set(c->server->loop, &c->timer, ms, conn_on_deadline);
 }
 
 void conn_set_state(struct conn *c, enum conn_state next)
@@ -548,11 +542,8 @@ int conn_open(
 		fd_close(&fd);
 		return r;
 	}
-	r = timer_set(s->loop, &c->timer, s->ms[C_HEAD], conn_on_deadline);
-	if (!r)
-		r = loop_add(s->loop, &c->io, fd, EPOLLIN, conn_on_event);
+	r = loop_add(s->loop, &c->io, fd, EPOLLIN, conn_on_event);
 	if (r) {
-		timer_cancel(s->loop, &c->timer);
 		transport_close(&c->transport);
 		free(c);
 		return r;

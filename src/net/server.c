@@ -154,8 +154,8 @@ static void server_on_pause_end(struct timer *t)
 /* New peers wait in the backlog for a moment, so that the loop does not spin. */
 static void server_pause_accepts(struct server *s)
 {
-	if (timer_set(s->loop, &s->pause, HTTP_PAUSE_MS, server_on_pause_end) == 0)
-		server_watch_listeners(s, 0);
+	timer_set(s->loop, &s->pause, HTTP_PAUSE_MS, server_on_pause_end);
+	server_watch_listeners(s, 0);
 }
 
 /* Closes the connection whose end costs least. False if all are in use. */

@@ -63,14 +63,11 @@ static void ws_conn_set_state(struct ws_conn *c, enum state to)
 		[CLOSING] = c->conf.close_ms,
 		[ENDING] = c->conf.close_ms,
 	};
-	int r = 0;
 
 	assert(legal[c->state][to]);
 	c->state = to;
-	/* timer_set cannot fail: the timer is armed, or has just fired. */
 	if (ms[to])
-		r = timer_set(c->loop, &c->timer, ms[to], ws_conn_on_timer);
-	assert(r == 0);
+		timer_set(c->loop, &c->timer, ms[to], ws_conn_on_timer);
 }
 
 static void ws_conn_free(struct later *later)
@@ -487,8 +484,7 @@ static void ws_conn_on_timer(struct timer *t)
 		c->conf.ops->beat(c->conf.arg);
 	if (c->state == GONE)
 		return;
-	if (timer_set(c->loop, &c->timer, c->conf.beat_ms, ws_conn_on_timer) < 0)
-		c->out.err = -ENOMEM;
+	timer_set(c->loop, &c->timer, c->conf.beat_ms, ws_conn_on_timer);
 	ws_conn_wake(c);
 }
 
@@ -528,10 +524,9 @@ static struct ws_conn *ws_conn_new(
 /* Starts to watch the socket. On failure c and its transport are freed. */
 static int ws_conn_start(struct ws_conn *c, unsigned ms)
 {
-	int r = timer_set(c->loop, &c->timer, ms, ws_conn_on_timer);
+	int r = loop_add(c->loop, &c->io, c->transport.fd, EPOLLOUT, ws_conn_event);
 
-	if (!r)
-		r = loop_add(c->loop, &c->io, c->transport.fd, EPOLLOUT, ws_conn_event);
+	timer_set(c->loop, &c->timer, ms, ws_conn_on_timer);
 	if (!r && c->out.err)
 		r = c->out.err;
 	if (r)
