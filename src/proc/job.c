@@ -382,7 +382,7 @@ static bool job_is_queue_served(void)
 int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
 {
 	struct job_process *k = job_is_queue_served() ? job_find_slot(conf) : NULL;
-	int r = 0;
+	int r;
 
 	assert(j->state == JOB_NONE || j->state == JOB_OVER);
 	*j = (struct job){
@@ -396,9 +396,8 @@ int job_start(struct job *j, struct loop *l, const struct job_conf *conf)
 		.out = BUF_INIT(conf->out_max),
 	};
 	if (conf->ms)
-		r = timer_set(l, &j->deadline, conf->ms, job_on_deadline);
-	if (!r)
-		r = k ? job_launch(j, k) : job_enqueue(j);
+		timer_set(l, &j->deadline, conf->ms, job_on_deadline);
+	r = k ? job_launch(j, k) : job_enqueue(j);
 	if (r)
 		timer_cancel(l, &j->deadline);
 	return r;

@@ -302,10 +302,8 @@ static void process_call_followers(struct timer *t)
 
 void process_wake(struct process *p)
 {
-	if (timer_is_armed(&p->wake))
-		return;
-	if (timer_set(p->all->conf->loop, &p->wake, 0, process_call_followers) < 0)
-		log_warn("process %s: out of memory, its readers wait", p->id);
+	if (!timer_is_armed(&p->wake))
+		timer_set(p->all->conf->loop, &p->wake, 0, process_call_followers);
 }
 
 void process_follow(struct process *p, struct process_follower *f)

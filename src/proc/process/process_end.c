@@ -95,10 +95,9 @@ void processes_on_exit(struct processes *all, pid_t pid, int status)
 
 static void process_kill_step(struct timer *t);
 
-static bool process_schedule_kill(struct process *p, uint64_t ms)
+static void process_schedule_kill(struct process *p, uint64_t ms)
 {
-	return timer_set(p->all->conf->loop, &p->killing.timer, ms, process_kill_step) ==
-		0;
+	timer_set(p->all->conf->loop, &p->killing.timer, ms, process_kill_step);
 }
 
 /* Whether the tree needs another snapshot; r: the result of tree_kill. */
@@ -121,16 +120,19 @@ static void process_kill_step(struct timer *t)
 	int r;
 
 	process_update_turn(turn, p->all->conf->loop);
-	if (turn->n && clock_us() - turn->began > KILL_TURN_US &&
-		process_schedule_kill(p, TURN_MS))
+	if (turn->n && clock_us() - turn->began > KILL_TURN_US) {
+		process_schedule_kill(p, TURN_MS);
 		return;
+	}
 	turn->n++;
 	k->tree.moment =
 		p->all->kills_n > 1 && k->tree.live <= KILL_SHARED ? turn->batch : 0;
 	r = tree_kill(&k->tree);
 	k->was_empty = r <= 0;
-	if (process_needs_kill(p, before, r) && process_schedule_kill(p, END_LOOK_MS))
+	if (process_needs_kill(p, before, r)) {
+		process_schedule_kill(p, END_LOOK_MS);
 		return;
+	}
 	kill(p->record->pid, SIGKILL);
 	process_set_killing(p, false);
 }
@@ -183,10 +185,10 @@ static void process_signal_step(struct timer *t)
 	if (r < 0)
 		log_warn(
 			"process %s: it cannot be sent a signal: %s", p->id, err_text(r));
-	if (p->signals && timer_set(l, t, TURN_MS, process_signal_step) == 0)
-		return;
-	p->signals = 0;
-	p->all->signals_n--;
+	if (p->signals)
+		timer_set(l, t, TURN_MS, process_signal_step);
+	else
+		p->all->signals_n--;
 }
 
 /* Signals that wait are sent one for each batch, and each of them only once. */
@@ -198,9 +200,7 @@ static int process_queue_signal(struct process *p, int signo)
 	if (!all->signals.n && !all->signals_n)
 		return process_signal_tree(p, signo);
 	if (!timer_is_armed(&p->signalling)) {
-		if (timer_set(all->conf->loop, &p->signalling, TURN_MS,
-			    process_signal_step) < 0)
-			return process_signal_tree(p, signo);
+		timer_set(all->conf->loop, &p->signalling, TURN_MS, process_signal_step);
 		all->signals_n++;
 	}
 	p->signals |= 1ULL << (signo - 1);
@@ -244,11 +244,8 @@ void process_arm_timeout(struct process *p)
 
 	if (!end)
 		return;
-	if (timer_set(p->all->conf->loop, &p->timeout, end > now ? end - now : 0,
-		    process_on_timeout) == 0)
-		return;
-	log_warn("process %s: out of memory for its timeout, it is killed", p->id);
-	process_on_timeout(&p->timeout);
+	timer_set(p->all->conf->loop, &p->timeout, end > now ? end - now : 0,
+		process_on_timeout);
 }
 
 static void process_on_start_timeout(struct timer *t)
@@ -260,11 +257,8 @@ static void process_on_start_timeout(struct timer *t)
 
 void process_arm_start(struct process *p)
 {
-	/* Without memory for the timer the start has no deadline. */
-	if (timer_set(p->all->conf->loop, &p->killing.timer, PROCESS_START_MS,
-		    process_on_start_timeout) < 0)
-		log_warn(
-			"process %s: out of memory for the deadline of its start", p->id);
+	timer_set(p->all->conf->loop, &p->killing.timer, PROCESS_START_MS,
+		process_on_start_timeout);
 }
 
 /* --- Owners ---------------------------------------------------------------- */
@@ -294,10 +288,9 @@ static void process_on_orphan(struct timer *t)
 
 void process_await_owner(struct process *p)
 {
-	if (p->record->kill_on_disconnect && process_is_running(p) &&
+	if (p->record->kill_on_disconnect && process_is_running(p))
 		timer_set(p->all->conf->loop, &p->orphan, PROCESS_ORPHAN_MS,
-			process_on_orphan) < 0)
-		process_orphaned(p);
+			process_on_orphan);
 }
 
 int process_resize(struct process *p, uint16_t rows, uint16_t columns)
