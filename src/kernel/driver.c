@@ -40,7 +40,6 @@ static const char boot[] =
 	"{'__name__':'_od_driver'})\n";
 
 static void driver_launch_next(struct driver *d);
-static void driver_abandon_start(struct driver *d);
 static void driver_send_sigint(struct runner *r);
 static void driver_on_pause_end(struct timer *t);
 static void driver_on_start_timeout(struct timer *t);
@@ -72,14 +71,7 @@ void driver_enter(struct driver *d, enum runner_state to)
 	if (to >= ARRAY_LEN(late) || !late[to])
 		return;
 	ms = to == RUNNER_PAUSED ? d->runner.pause : patience[to];
-	if (timer_set(d->loop, &d->timer, ms, late[to]) == 0)
-		return;
-	/* Without memory for the timer, the timeout is taken to be over. */
-	snprintf(d->last_error, sizeof(d->last_error), "out of memory");
-	if (to == RUNNER_PAUSED)
-		driver_abandon_start(d);
-	else
-		driver_kill(d);
+	timer_set(d->loop, &d->timer, ms, late[to]);
 }
 
 /* --- End of the process ---------------------------------------------------------- */
@@ -118,9 +110,8 @@ static void driver_escalate_interrupt(struct timer *t)
 
 	if (d->interrupts++ == 1) {
 		driver_send_sigint(&d->runner);
-		if (timer_set(d->loop, &d->timer, RUNNER_KILL_MS,
-			    driver_escalate_interrupt) == 0)
-			return;
+		timer_set(d->loop, &d->timer, RUNNER_KILL_MS, driver_escalate_interrupt);
+		return;
 	}
 	log_info("kernel: a cell cannot be interrupted, the kernel is killed");
 	driver_kill(d);

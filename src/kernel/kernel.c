@@ -144,10 +144,8 @@ static void kernel_await_rest(struct kernel *k)
 
 	if (k->state != KERNEL_BUSY || k->awaited == 0 || k->awaited == (REPLY | IDLE))
 		return;
-	if (timer_set(k->setup.loop, &k->timer,
-		    left < KERNEL_REST_MS ? left : KERNEL_REST_MS,
-		    kernel_on_rest_timeout))
-		kernel_finish_request(k);
+	timer_set(k->setup.loop, &k->timer, left < KERNEL_REST_MS ? left : KERNEL_REST_MS,
+		kernel_on_rest_timeout);
 }
 
 static void kernel_send_info_request(struct timer *t);
@@ -159,10 +157,9 @@ static void kernel_receive_part(struct kernel *k, unsigned what)
 		k->deadline = clock_ms() + KERNEL_LATE_MS;
 	if (k->awaited == 0)
 		kernel_finish_request(k);
-	else if (k->state == KERNEL_STARTING && what == REPLY &&
+	else if (k->state == KERNEL_STARTING && what == REPLY)
 		timer_set(k->setup.loop, &k->timer, KERNEL_ASK_MS,
-			kernel_send_info_request))
-		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
+			kernel_send_info_request);
 	else
 		kernel_await_rest(k);
 }
@@ -280,8 +277,7 @@ static void kernel_channel_on_eof(struct kernel_channel *ch)
 		return;
 	}
 	kernel_channel_close(ch);
-	if (timer_set(k->setup.loop, &k->timer, KERNEL_RETRY_MS, kernel_connect_channels))
-		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
+	timer_set(k->setup.loop, &k->timer, KERNEL_RETRY_MS, kernel_connect_channels);
 }
 
 static void kernel_channel_on_event(struct io *io, uint32_t events)
@@ -338,11 +334,10 @@ static void kernel_connect_channels(struct timer *t)
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		again |= kernel_channel_open(&k->channels[i]) != 0;
 	/* In another state the timer belongs to that state. */
-	if (k->state == KERNEL_STARTING &&
+	if (k->state == KERNEL_STARTING)
 		timer_set(k->setup.loop, &k->timer,
 			again ? KERNEL_RETRY_MS : k->deadline - now,
-			kernel_connect_channels))
-		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
+			kernel_connect_channels);
 }
 
 static int kernel_make_info_request(struct kernel *k)
@@ -372,13 +367,13 @@ static void kernel_send_info_request(struct timer *t)
 		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
 		return;
 	}
-	if ((!same && kernel_make_info_request(k)) ||
-		timer_set(k->setup.loop, &k->timer,
-			left < KERNEL_AGAIN_MS ? left : KERNEL_AGAIN_MS,
-			kernel_send_info_request)) {
+	if (!same && kernel_make_info_request(k)) {
 		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
 		return;
 	}
+	timer_set(k->setup.loop, &k->timer,
+		left < KERNEL_AGAIN_MS ? left : KERNEL_AGAIN_MS,
+		kernel_send_info_request);
 	kernel_send_request(k, CONNECTION_SHELL);
 }
 
@@ -501,14 +496,10 @@ static void kernel_on_heartbeat(struct timer *t)
 	if (k->silent_beats && k->silent_beats++ == KERNEL_BEATS_UNHEARD &&
 		jmsg_plain_request(&k->session, kernel_info, &k->request) == 0)
 		kernel_send_request(k, CONNECTION_SHELL);
-	/*
-	 * Without memory for the timer the heartbeat is not checked; the process's end
-	 * is still reported.
-	 */
-	if (k->state == KERNEL_BUSY &&
-		timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, kernel_on_heartbeat) ==
-			0 &&
-		k->beats == KERNEL_BEATS_MISSED + 1)
+	if (k->state != KERNEL_BUSY)
+		return;
+	timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, kernel_on_heartbeat);
+	if (k->beats == KERNEL_BEATS_MISSED + 1)
 		k->setup.events->silent(k);
 }
 
@@ -519,11 +510,7 @@ int kernel_run(struct kernel *k, struct str code)
 	if (r)
 		return r;
 	kernel_enter(k, KERNEL_BUSY);
-	r = timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, kernel_on_heartbeat);
-	if (r) {
-		kernel_enter(k, KERNEL_IDLE);
-		return r;
-	}
+	timer_set(k->setup.loop, &k->beat, KERNEL_BEAT_MS, kernel_on_heartbeat);
 	memcpy(k->id, k->request.id, sizeof(k->id));
 	k->awaited = REPLY | IDLE;
 	k->outcome = JMSG_FAILED; /* until the reply, which may be lost */

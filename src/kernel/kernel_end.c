@@ -30,9 +30,7 @@ static void kernel_run_end_step(struct timer *t)
 	if (k->end_step + 1 < ARRAY_LEN(rungs))
 		k->end_step++;
 	r->act(k);
-	/* Without memory for the timer, SIGKILL follows at once. */
-	if (timer_set(k->setup.loop, &k->timer, r->wait, kernel_run_end_step))
-		kernel_end_by_sigkill(k);
+	timer_set(k->setup.loop, &k->timer, r->wait, kernel_run_end_step);
 }
 
 void kernel_signal_group(const struct kernel *k, int signo)
@@ -75,6 +73,8 @@ void kernel_end_from(
 	}
 	if (rung > k->end_step)
 		k->end_step = rung;
-	if (wait == 0 || timer_set(k->setup.loop, &k->timer, wait, kernel_run_end_step))
+	if (wait)
+		timer_set(k->setup.loop, &k->timer, wait, kernel_run_end_step);
+	else
 		kernel_run_end_step(&k->timer);
 }

@@ -60,7 +60,6 @@ static struct named *named_of_kernel(struct kernel *k)
 	return container_of(k, struct named, kernel);
 }
 
-static void named_abandon_start(struct named *n, const char *why);
 static void named_on_pause_end(struct timer *t);
 static void named_on_load_timeout(struct timer *t);
 static void named_escalate_interrupt(struct timer *t);
@@ -83,13 +82,7 @@ static void named_enter(struct named *n, enum runner_state to)
 	if (to >= ARRAY_LEN(late) || !late[to])
 		return;
 	ms = to == RUNNER_PAUSED ? n->runner.pause : patience[to];
-	if (timer_set(n->loop, &n->timer, ms, late[to]) == 0)
-		return;
-	/* Without memory for the timer, the timeout is taken to be over. */
-	if (to == RUNNER_PAUSED)
-		named_abandon_start(n, "out of memory");
-	else
-		kernel_kill(&n->kernel);
+	timer_set(n->loop, &n->timer, ms, late[to]);
 }
 
 /* An ending kernel gets no cell. The caller has the result of the last one. */
@@ -189,9 +182,11 @@ static void named_on_retry(struct timer *t)
  */
 static bool named_retry_cell(struct named *n, enum jmsg_outcome outcome)
 {
-	return outcome == JMSG_ABORTED && n->kernel.state == KERNEL_IDLE &&
-		n->refusals++ < NAMED_REFUSALS &&
-		timer_set(n->loop, &n->timer, KERNEL_REFUSED_MS, named_on_retry) == 0;
+	if (outcome != JMSG_ABORTED || n->kernel.state != KERNEL_IDLE ||
+		n->refusals++ >= NAMED_REFUSALS)
+		return false;
+	timer_set(n->loop, &n->timer, KERNEL_REFUSED_MS, named_on_retry);
+	return true;
 }
 
 static void named_on_done(struct kernel *k, enum jmsg_outcome outcome)
@@ -265,9 +260,8 @@ static void named_interrupt(struct runner *r)
 	n->interrupts = 1;
 	named_send_interrupt(r);
 	/* If the kernel is idle it has refused the cell, which is not sent again. */
-	if (n->kernel.state == KERNEL_IDLE &&
-		timer_set(n->loop, &n->timer, 0, named_escalate_interrupt))
-		kernel_kill(&n->kernel);
+	if (n->kernel.state == KERNEL_IDLE)
+		timer_set(n->loop, &n->timer, 0, named_escalate_interrupt);
 }
 
 /* Interrupts a second time, then kills the kernel. */
@@ -281,9 +275,8 @@ static void named_escalate_interrupt(struct timer *t)
 	}
 	if (n->interrupts++ == 1) {
 		named_send_interrupt(&n->runner);
-		if (timer_set(n->loop, &n->timer, RUNNER_KILL_MS,
-			    named_escalate_interrupt) == 0)
-			return;
+		timer_set(n->loop, &n->timer, RUNNER_KILL_MS, named_escalate_interrupt);
+		return;
 	}
 	log_info("kernel %s: a cell cannot be interrupted, it is killed", n->name);
 	kernel_kill(&n->kernel);
