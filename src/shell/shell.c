@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "proc/pty.h"
 #include "proc/tree.h"
 #include "shell/script.h"
@@ -80,8 +79,7 @@ void shell_close_pty(struct shell *s)
 
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn)
 {
-	if (timer_set(s->loop, &s->timer, ms, fn) < 0)
-		log_warn("shell %s: out of memory for a deadline", s->setup.name);
+	timer_set(s->loop, &s->timer, ms, fn);
 }
 
 static void shell_save_prompt(struct shell *s, const struct mark_event *e)

@@ -116,14 +116,12 @@ static void shell_adopt_on_step(struct timer *t)
 {
 	struct shell *s = container_of(t, struct shell, restoring.timer);
 
-	while (s->restoring.at < spool_get_end(&s->spool)) {
+	if (s->restoring.at < spool_get_end(&s->spool))
 		shell_adopt_feed_next(s);
-		/* Without memory for a deadline all of it is shown at once. */
-		if (s->restoring.at < spool_get_end(&s->spool) &&
-			timer_set(s->loop, t, 0, shell_adopt_on_step) == 0)
-			return;
-	}
-	shell_adopt_finish(s);
+	if (s->restoring.at < spool_get_end(&s->spool))
+		timer_set(s->loop, t, 0, shell_adopt_on_step);
+	else
+		shell_adopt_finish(s);
 }
 
 void shell_restore_now(struct shell *s)

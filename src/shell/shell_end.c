@@ -1,6 +1,5 @@
 #include "shell/shell_end.h"
 
-#include "base/log.h"
 #include "proc/pty.h"
 #include "shell/shell_private.h"
 
@@ -200,27 +199,22 @@ static void shell_end_on_check(struct timer *t)
 	}
 	pause = s->end.pause;
 	s->end.pause = pause * 2 < END_LOOK_MAX_MS ? pause * 2 : END_LOOK_MAX_MS;
-	if (timer_set(s->loop, &s->end.timer, pause, shell_end_on_check) == 0)
-		return;
-	log_warn("shell %s: out of memory, it is killed at once", s->setup.name);
-	shell_kill(s);
-	shell_end_finish(s);
+	timer_set(s->loop, &s->end.timer, pause, shell_end_on_check);
 }
 
 int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg)
 {
 	if (s->end.fn)
 		return -EALREADY;
-	if (timer_set(s->loop, &s->end.timer, 0, shell_end_on_check) < 0)
-		return -ENOMEM;
+	timer_cancel(s->loop, &s->end.timer);
 	s->end = (struct shell_ending){
-		.timer = s->end.timer,
 		.fn = fn,
 		.arg = arg,
 		.tree.root = s->rec->pid,
 		.at_prompt =
 			s->rec->state != SHELL_RUNNING && s->rec->state != SHELL_STARTING,
 	};
+	timer_set(s->loop, &s->end.timer, 0, shell_end_on_check);
 	if (s->rec->state == SHELL_RUNNING)
 		s->note = note;
 	/* The text after the command in the foreground must not be executed. */

@@ -28,7 +28,7 @@ typedef void shell_ended_fn(void *arg, const struct tree *report);
  * the shell is deleted before. If a command runs, it ends with the shell: the state is
  * DONE then (ops->done is called before fn), and note (static text) is the reason in its
  * result. Without a command the state is GONE, or SHELL_REPORTED until the next
- * shell_confirm. fn may delete the shell. -EALREADY if an end is under way; -ENOMEM.
+ * shell_confirm. fn may delete the shell. -EALREADY if an end is under way.
  */
 int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg) MUST_USE;
 

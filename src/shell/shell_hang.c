@@ -19,8 +19,7 @@ static void shell_hang_on_check(struct timer *t);
 
 static void shell_hang_arm_check(struct shell *s, uint64_t ms)
 {
-	if (timer_set(s->loop, &s->hang.timer, ms, shell_hang_on_check) < 0)
-		log_warn("shell %s: out of memory for a deadline", s->setup.name);
+	timer_set(s->loop, &s->hang.timer, ms, shell_hang_on_check);
 }
 
 /* Kills the shell only: its background processes go on, as they do after "exit". */

@@ -174,11 +174,8 @@ static timer_fn shell_on_turn;
 /* The backlog has its turn after the other events that wait in the loop. */
 static void shell_arm_turn(struct shell *s)
 {
-	bool shown = false;
-
-	while (shell_has_backlog(s) && timer_set(s->loop, &s->turn, 0, shell_on_turn) < 0)
-		/* Without memory for a deadline all of it is fed at once. */
-		shell_feed_backlog(s, UINT64_MAX, &shown);
+	if (shell_has_backlog(s))
+		timer_set(s->loop, &s->turn, 0, shell_on_turn);
 }
 
 void shell_carry_output(struct shell *s)
@@ -231,9 +228,10 @@ void shell_drain_output(struct shell *s)
 	 */
 	for (size_t i = 0; i < SHELL_LAST_MAX / SHELL_READ_BUDGET && r > 0; i++) {
 		r = shell_pump(s, &shown);
-		if (r > 0 && shell_has_final_output(s) &&
-			timer_set(s->loop, &s->turn, 0, shell_on_turn) == 0)
+		if (r > 0 && shell_has_final_output(s)) {
+			timer_set(s->loop, &s->turn, 0, shell_on_turn);
 			return;
+		}
 	}
 	shell_arm_turn(s);
 	shell_finish_exit(s, before);
