@@ -147,9 +147,8 @@ static void run_static_arm_no_change(struct static_run *r)
 {
 	uint64_t ms = r->act->box->config->no_change_s * 1000ull;
 
-	if (!r->blocking &&
-		timer_set(r->loop, &r->no_change, ms, run_static_on_no_change) < 0)
-		log_warn("static run: out of memory for a deadline");
+	if (!r->blocking)
+		timer_set(r->loop, &r->no_change, ms, run_static_on_no_change);
 }
 
 static void run_static_on_ready(void *arg, int err, const char *why)
@@ -224,8 +223,7 @@ static void run_static_on_check(struct timer *t)
 		run_static_end(r);
 		return;
 	}
-	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, run_static_on_check) < 0)
-		log_warn("static run: out of memory for a deadline");
+	timer_set(r->loop, &r->look, STATIC_LOOK_MS, run_static_on_check);
 }
 
 /* False, and an error observed, if the argument is not the name of a directory. */
@@ -311,10 +309,9 @@ int run_static_start(struct act *a, struct str command)
 	a->action = &action_run_static;
 	a->state = r;
 	run_static_arm_no_change(r);
-	if (ms && timer_set(r->loop, &r->hard, ms, run_static_on_timeout) < 0)
-		log_warn("static run: out of memory for a deadline");
-	if (timer_set(r->loop, &r->look, STATIC_LOOK_MS, run_static_on_check) < 0)
-		log_warn("static run: out of memory for a deadline");
+	if (ms)
+		timer_set(r->loop, &r->hard, ms, run_static_on_timeout);
+	timer_set(r->loop, &r->look, STATIC_LOOK_MS, run_static_on_check);
 	shell_start(r->shell);
 	return ACT_WAIT;
 }

@@ -27,8 +27,7 @@ static void session_cancel_timers(struct session *s, struct run *r)
 
 void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
 {
-	if (timer_set(s->box->loop, t, ms, fn) < 0)
-		log_warn("session %s: out of memory for a deadline", s->name);
+	timer_set(s->box->loop, t, ms, fn);
 }
 
 /*
