@@ -3,7 +3,6 @@
 #include "action/observe.h"
 #include "action/session.h"
 #include "base/float.h"
-#include "base/log.h"
 #include "limits.h"
 #include "shell/shell.h"
 
@@ -137,11 +136,9 @@ static void cells_watch_client(struct cells *c)
 {
 	struct cell_run *r = c->current;
 
-	if (timer_is_armed(&r->timer) ||
-		(!r->act->is_disconnected && !r->act->is_detached))
-		return;
-	if (timer_set(cells_loop(c), &c->limit, CELL_LOOK_MS, cells_check_client) < 0)
-		log_warn("jupyter: a cell without a limit is not watched");
+	if (!timer_is_armed(&r->timer) &&
+		(r->act->is_disconnected || r->act->is_detached))
+		timer_set(cells_loop(c), &c->limit, CELL_LOOK_MS, cells_check_client);
 }
 
 /* A client whose answer is kept may disconnect, unless other cells wait. */
@@ -368,8 +365,8 @@ int cells_run(struct cells *c, struct act *a, struct str code)
 		return ACT_DONE;
 	}
 	*r = (struct cell_run){.cells = c, .act = a, .code = code};
-	if (ms && timer_set(cells_loop(c), &r->timer, ms, cells_on_timeout) < 0)
-		return -ENOMEM;
+	if (ms)
+		timer_set(cells_loop(c), &r->timer, ms, cells_on_timeout);
 	list_append(&c->queue, &r->node);
 	c->queue_n++;
 	a->state = r;
@@ -414,7 +411,9 @@ void cells_abandon(struct act *a)
 		return;
 	/* The timer would otherwise check the client of the next cell. */
 	timer_cancel(cells_loop(c), &c->limit);
-	if (!left || timer_set(cells_loop(c), &c->limit, left, cells_on_limit) < 0)
+	if (left)
+		timer_set(cells_loop(c), &c->limit, left, cells_on_limit);
+	else
 		c->runner->kind->interrupt(c->runner);
 }
 

@@ -5,7 +5,6 @@
 #include "base/backoff.h"
 #include "base/env.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "proc/tree.h"
 #include "proc/which.h"
 #include "shell/shell.h"
@@ -64,11 +63,10 @@ static void external_enter(struct external *e, enum external_state to)
 		ms = PLUGIN_END_MS;
 	else if (to == EXTERNAL_PAUSED)
 		ms = e->pause;
-	if (ms &&
+	if (ms)
 		timer_set(e->box->loop, &e->timer, ms,
 			to == EXTERNAL_PAUSED ? external_on_pause_end
-					      : external_on_timeout) < 0)
-		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
+					      : external_on_timeout);
 }
 
 /* --- The end of the process ------------------------------------------------ */
@@ -143,8 +141,7 @@ void external_send_ping(struct external *e, uint64_t since)
 	if (end > now + ms)
 		ms = end - now;
 	external_send_op(e, "ping", 0);
-	if (timer_set(e->box->loop, &e->ping_timer, ms, external_on_ping_timeout) < 0)
-		log_warn("plugin %s: out of memory for a timer", e->plugin.name);
+	timer_set(e->box->loop, &e->ping_timer, ms, external_on_ping_timeout);
 }
 
 void external_cancel_ping(struct external *e)

@@ -261,11 +261,7 @@ static void external_submit_call(struct call *c, uint64_t ms)
 	list_append(&e->calls, &c->node);
 	e->calls_n++;
 	c->seconds = (double)ms / 1000;
-	if (timer_set(e->box->loop, &c->timer, ms, external_on_call_timeout) < 0) {
-		external_fail_call(
-			c, 503, "The sandbox is out of memory for this request.");
-		return;
-	}
+	timer_set(e->box->loop, &c->timer, ms, external_on_call_timeout);
 	if (e->calls_n > PLUGIN_CALLS_MAX) {
 		external_fail_absent(c, "too many calls are waiting for it");
 		return;

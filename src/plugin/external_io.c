@@ -50,10 +50,9 @@ bool external_count_noise(struct external *e)
 		e->dropped++;
 		return false;
 	}
-	if (!timer_is_armed(&e->noise_timer) &&
+	if (!timer_is_armed(&e->noise_timer))
 		timer_set(e->box->loop, &e->noise_timer, PLUGIN_NOISE_MS,
-			external_on_noise_timer) < 0)
-		return false;
+			external_on_noise_timer);
 	e->noise++;
 	if (external_is_noisy(e))
 		external_update_events(e);

@@ -198,10 +198,8 @@ void plugin_set_start(struct plugin_set *ps, plugin_settled_fn *settled, void *a
 		if (ps->plug[i].wanted)
 			plugin_start(&ps->plug[i]);
 	ps->starting = false;
-	if (any &&
-		timer_set(ps->box->loop, &ps->timer, c->plugin_ms,
-			plugin_set_on_timeout) < 0)
-		plugin_set_on_timeout(&ps->timer);
+	if (any)
+		timer_set(ps->box->loop, &ps->timer, c->plugin_ms, plugin_set_on_timeout);
 	plugin_set_check_settled(ps);
 }
 

@@ -67,11 +67,9 @@ static void screen_send_pictures(struct screen *s)
 		any = any || v->shown != s->pictures;
 		screen_send_picture(s, v);
 	}
-	/* Without a timer the next picture is sent without a pause. */
-	if (any &&
+	if (any)
 		timer_set(s->plug->box->loop, &s->pause, SCREEN_PAUSE_MS,
-			screen_on_pause_end) < 0)
-		return;
+			screen_on_pause_end);
 }
 
 static void screen_del(struct screen *s)

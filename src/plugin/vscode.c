@@ -11,7 +11,6 @@
 #include "base/env.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "limits.h"
 #include "proc/children.h"
 #include "proc/tree.h"
@@ -202,8 +201,7 @@ static void vscode_check_ready(struct timer *t)
 	if (fd >= 0 &&
 		loop_add(vscode_loop(v), &v->probe, fd, EPOLLOUT, vscode_on_probe) < 0)
 		fd_close(&fd);
-	if (timer_set(vscode_loop(v), t, VSCODE_LOOK_MS, vscode_check_ready) < 0)
-		log_warn("vscode: out of memory for a timer");
+	timer_set(vscode_loop(v), t, VSCODE_LOOK_MS, vscode_check_ready);
 }
 
 /* --- The process ------------------------------------------------------------------ */
@@ -219,8 +217,7 @@ static void vscode_fail(struct vscode *v, const char *words)
 		vscode_enter(v, GONE);
 	} else {
 		vscode_enter(v, PAUSED);
-		if (timer_set(vscode_loop(v), &v->timer, pause, vscode_restart) < 0)
-			vscode_enter(v, GONE);
+		timer_set(vscode_loop(v), &v->timer, pause, vscode_restart);
 	}
 	snprintf(why, sizeof(why), "%s%s",
 		v->state == GONE ? "given up after several starts: " : "", words);
@@ -319,13 +316,12 @@ static int vscode_start_process(struct vscode *v)
 		out[0] = -1;
 		r = vscode_spawn(v, out[1]);
 	}
-	if (r == 0)
-		r = timer_set(
-			vscode_loop(v), &v->timer, VSCODE_LOOK_MS, vscode_check_ready);
-	if (r == 0)
+	if (r == 0) {
+		timer_set(vscode_loop(v), &v->timer, VSCODE_LOOK_MS, vscode_check_ready);
 		children_watch(&v->child, v->pid, vscode_on_exit);
-	else if (v->pid)
+	} else if (v->pid) {
 		tree_kill_now(v->pid);
+	}
 	fd_close(&out[0]);
 	fd_close(&out[1]);
 	return r;
