@@ -355,8 +355,7 @@ static void mcp_child_pause(struct mcp_child *c)
 	if (c->state == MCP_CHILD_READY && loop_now(c->loop) - c->since >= MCP_STEADY_MS)
 		c->pause = 0;
 	c->pause = backoff(c->pause, MCP_PAUSE_MS, MCP_PAUSE_MAX_MS);
-	if (timer_set(c->loop, &c->timer, c->pause, mcp_child_on_pause_end) < 0)
-		log_warn("mcp: out of memory for a timer");
+	timer_set(c->loop, &c->timer, c->pause, mcp_child_on_pause_end);
 	mcp_child_enter(c, MCP_CHILD_PAUSED);
 }
 
@@ -512,8 +511,7 @@ void mcp_child_start(struct mcp_child *c)
 		mcp_child_pause(c);
 		return;
 	}
-	if (timer_set(c->loop, &c->timer, MCP_HELLO_MS, mcp_child_on_start_timeout) < 0)
-		log_warn("mcp: out of memory for a timer");
+	timer_set(c->loop, &c->timer, MCP_HELLO_MS, mcp_child_on_start_timeout);
 }
 
 /* The steps: its input is closed, SIGTERM, SIGKILL. */
@@ -527,8 +525,7 @@ static void mcp_child_on_stop_timeout(struct timer *t)
 	}
 	c->sigterm_sent = true;
 	kill(-c->pid, SIGTERM);
-	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, mcp_child_on_stop_timeout) < 0)
-		tree_kill_now(c->pid);
+	timer_set(c->loop, &c->timer, MCP_LEAVE_MS, mcp_child_on_stop_timeout);
 }
 
 void mcp_child_stop(struct mcp_child *c, const char *why)
@@ -541,8 +538,7 @@ void mcp_child_stop(struct mcp_child *c, const char *why)
 		return;
 	}
 	loop_close(c->loop, &c->in);
-	if (timer_set(c->loop, &c->timer, MCP_LEAVE_MS, mcp_child_on_stop_timeout) < 0)
-		tree_kill_now(c->pid);
+	timer_set(c->loop, &c->timer, MCP_LEAVE_MS, mcp_child_on_stop_timeout);
 }
 
 void mcp_child_free(struct mcp_child *c, const char *why, bool kill)

@@ -116,8 +116,7 @@ static void mcp_hub_on_state(struct mcp_child *c, enum mcp_child_state from)
 	if (!mcp_hub_is_settled(h))
 		return;
 	LIST_EACH (struct update, u, &h->updates, node)
-		if (timer_set(h->box->loop, &u->timer, 0, mcp_hub_on_update_timer) < 0)
-			return;
+		timer_set(h->box->loop, &u->timer, 0, mcp_hub_on_update_timer);
 }
 
 /* --- A single entry ------------------------------------------------------------- */
@@ -419,10 +418,11 @@ static void mcp_hub_await_children(struct hub *h, struct request *rq)
 	*u = (struct update){.hub = h, .rq = rq};
 	list_prepend(&h->updates, &u->node);
 	rq->user = u;
-	if (mcp_hub_is_settled(h) ||
-		timer_set(h->box->loop, &u->timer, MCP_UPDATE_MS,
-			mcp_hub_on_update_timer) < 0)
+	if (mcp_hub_is_settled(h))
 		mcp_hub_answer_update(u);
+	else
+		timer_set(
+			h->box->loop, &u->timer, MCP_UPDATE_MS, mcp_hub_on_update_timer);
 }
 
 static void mcp_hub_handle_update(struct plugin_instance *p, struct request *rq)

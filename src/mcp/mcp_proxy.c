@@ -483,10 +483,9 @@ static void mcp_proxy_list(struct mcp_call *c, const struct list_method *list)
 		m->waiting++;
 	}
 	/* With a single server the client's own time limit is enough. */
-	if (m->waiting > 1 && !m->alone &&
+	if (m->waiting > 1 && !m->alone)
 		timer_set(c->session->server->loop, &m->timer, MCP_LIST_MS,
-			mcp_proxy_on_list_timeout) < 0)
-		log_warn("mcp: out of memory for a timer");
+			mcp_proxy_on_list_timeout);
 	if (--m->waiting == 0)
 		mcp_proxy_answer_list(m);
 }

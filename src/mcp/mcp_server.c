@@ -253,8 +253,7 @@ void mcp_send_heartbeat(struct timer *t)
 	/* A comment: clients ignore it, and proxies on the way see traffic. */
 	if (!told)
 		mcp_send(p, STR(":\n\n"));
-	if (timer_set(p->server->loop, t, MCP_BEAT_MS, mcp_send_heartbeat) < 0)
-		return;
+	timer_set(p->server->loop, t, MCP_BEAT_MS, mcp_send_heartbeat);
 }
 
 void mcp_progress(struct mcp_call *c, struct json_val params)
@@ -273,10 +272,8 @@ void mcp_progress(struct mcp_call *c, struct json_val params)
 /* An answer that takes longer than MCP_STREAM_MS becomes a stream. */
 static void mcp_server_await_answers(struct mcp_post *p)
 {
-	if (!mcp_may_stream(p))
-		return;
-	if (timer_set(p->server->loop, &p->timer, MCP_STREAM_MS, mcp_send_heartbeat) < 0)
-		return;
+	if (mcp_may_stream(p))
+		timer_set(p->server->loop, &p->timer, MCP_STREAM_MS, mcp_send_heartbeat);
 }
 
 /* --- Messages ------------------------------------------------------------------ */

@@ -4,8 +4,6 @@
  */
 #include "mcp/mcp_private.h"
 
-#include "base/log.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -61,8 +59,7 @@ static void mcp_sse_begin(struct mcp_session *s, struct mcp_post *p)
 	p->rq->needs_peer = true;
 	p->streams = true;
 	request_begin_events(p->rq);
-	if (timer_set(p->server->loop, &p->timer, MCP_BEAT_MS, mcp_send_heartbeat) < 0)
-		log_warn("mcp: out of memory for a timer");
+	timer_set(p->server->loop, &p->timer, MCP_BEAT_MS, mcp_send_heartbeat);
 }
 
 void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *path)
