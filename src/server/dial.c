@@ -86,8 +86,7 @@ static void dial_schedule_retry(struct dial *d, const char *why)
 		log_warn("no connection to the backend: %s", words);
 	snprintf(d->logged, sizeof(d->logged), "%s", words);
 	dial_set_state(d, DIAL_PAUSE);
-	if (timer_set(d->loop, &d->timer, dial_compute_pause(d), dial_on_timer))
-		log_error("out of memory: the backend is not dialled any more");
+	timer_set(d->loop, &d->timer, dial_compute_pause(d), dial_on_timer);
 }
 
 /* --- The connection ------------------------------------------------------------- */

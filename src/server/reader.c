@@ -50,11 +50,8 @@ static void reader_on_heartbeat(struct timer *t);
 
 static void reader_arm_heartbeat(struct reader *r)
 {
-	if (r->mode != READER_EVENTS)
-		return;
-	/* Without memory for the heartbeat, a proxy may close the connection. */
-	if (timer_set(r->loop, &r->timer, OUTPUT_BEAT_MS, reader_on_heartbeat) < 0)
-		return;
+	if (r->mode == READER_EVENTS)
+		timer_set(r->loop, &r->timer, OUTPUT_BEAT_MS, reader_on_heartbeat);
 }
 
 /* Sends a comment, which clients ignore. */
@@ -159,7 +156,8 @@ void reader_begin(struct reader *r, uint64_t wait_s)
 	r->rq->needs_peer = true;
 	if (r->mode != READER_SINGLE)
 		reader_begin_stream(r);
-	else if (!wait_s || r->ops->has_more(r) ||
-		timer_set(r->loop, &r->timer, wait_s * 1000, reader_on_timeout) < 0)
+	else if (!wait_s || r->ops->has_more(r))
 		reader_answer(r);
+	else
+		timer_set(r->loop, &r->timer, wait_s * 1000, reader_on_timeout);
 }

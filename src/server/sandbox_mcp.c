@@ -305,10 +305,9 @@ static void sandbox_mcp_on_change(struct waiter *f)
 {
 	struct mcp_tool_call *u = container_of(f, struct mcp_tool_call, follower);
 
-	if (!timer_is_armed(&u->timer) &&
+	if (!timer_is_armed(&u->timer))
 		timer_set(sandbox_mcp_get_api(u)->box->loop, &u->timer, 0,
-			sandbox_mcp_on_timer))
-		log_warn("mcp: out of memory for the end of an action");
+			sandbox_mcp_on_timer);
 }
 
 /* Writes the object that is the body of PUT /v1/actions/ID. */

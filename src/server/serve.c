@@ -168,8 +168,7 @@ static void serve_set_phase(struct serve *s, enum phase to)
 
 	assert(to == s->phase + 1);
 	s->phase = to;
-	if (timer_set(s->loop, &s->grace, patience[to], serve_on_grace_end) < 0)
-		loop_stop(s->loop);
+	timer_set(s->loop, &s->grace, patience[to], serve_on_grace_end);
 	if (to == PHASE_DRAIN) {
 		/*
 		 * Init's copy of the listener would still accept connections, which are
@@ -243,8 +242,7 @@ static void serve_on_process(void *arg, const struct process *p)
 	s->exited_code = WIFSIGNALED(e->status) ? 128 + WTERMSIG(e->status)
 						: WEXITSTATUS(e->status);
 	log_info("stopping, process %s has exited with %d", i.id, s->exited_code);
-	if (timer_set(s->loop, &s->exited, 0, serve_stop_after_exit) < 0)
-		loop_stop(s->loop);
+	timer_set(s->loop, &s->exited, 0, serve_stop_after_exit);
 }
 
 static void serve_fail(struct serve *s, const char *what, int err)
@@ -487,9 +485,10 @@ int serve_run(struct store *store, const struct config *config)
 		 * Actions with an id that no request waits for do not keep the loop
 		 * running, so they are answered here.
 		 */
-		if (err == 0 && s.phase != PHASE_CUT &&
-			timer_set(s.loop, &s.grace, 0, serve_on_loop_end) == 0)
+		if (err == 0 && s.phase != PHASE_CUT) {
+			timer_set(s.loop, &s.grace, 0, serve_on_loop_end);
 			err = loop_run(s.loop);
+		}
 	}
 	if (err < 0) {
 		log_error("cannot start: %s", err_text(err));

@@ -291,10 +291,10 @@ static void search_check_peer(struct timer *t)
 {
 	struct search *s = container_of(t, struct search, check_timer);
 
-	if (!s->ops->is_peer_closed(s->arg) &&
-		timer_set(s->loop, t, SEARCH_LOOK_MS, search_check_peer) == 0)
-		return;
-	search_finish(s, 503, STR("Nobody seems to wait for this search."));
+	if (s->ops->is_peer_closed(s->arg))
+		search_finish(s, 503, STR("Nobody seems to wait for this search."));
+	else
+		timer_set(s->loop, t, SEARCH_LOOK_MS, search_check_peer);
 }
 
 static int search_start_job(
@@ -312,10 +312,10 @@ static int search_start_job(
 	};
 	int r = job_start(&s->job, s->loop, &conf);
 
-	if (r == 0 &&
-		timer_set(s->loop, &s->check_timer, SEARCH_LOOK_MS, search_check_peer) ==
-			0)
+	if (r == 0) {
+		timer_set(s->loop, &s->check_timer, SEARCH_LOOK_MS, search_check_peer);
 		return 0;
+	}
 	snprintf(p->error, sizeof(p->error), "%s",
 		r == ERR_LIMIT ? "Too many searches and transfers are waiting."
 			       : "The sandbox has no process left for a search.");

@@ -35,16 +35,14 @@ static void idem_on_compact(struct timer *t)
 	/* init must have the new file before anything is recorded in it. */
 	if (o->ledger.moved)
 		idem_store_ledger(o);
-	if (more &&
-		timer_set(o->box->loop, &o->tidy, LEDGER_STEP_MS, idem_on_compact) < 0)
-		log_warn("out of memory to write the ledger of actions anew");
+	if (more)
+		timer_set(o->box->loop, &o->tidy, LEDGER_STEP_MS, idem_on_compact);
 }
 
 void idem_compact(struct idem *o)
 {
-	if (!timer_is_armed(&o->tidy) && ledger_is_large(&o->ledger) &&
-		timer_set(o->box->loop, &o->tidy, 0, idem_on_compact) < 0)
-		log_warn("out of memory to write the ledger of actions anew");
+	if (!timer_is_armed(&o->tidy) && ledger_is_large(&o->ledger))
+		timer_set(o->box->loop, &o->tidy, 0, idem_on_compact);
 }
 
 /* Without outputs, actions are still recorded. */

@@ -45,10 +45,9 @@ void pending_action_stop(struct pending_action *d)
 	if (r < 0)
 		log_warn(
 			"action %s cannot be told to end: %s", d->entry->id, err_text(r));
-	if (how < ACT_STOP_KILL && !idem_has_ended(d->entry) &&
+	if (how < ACT_STOP_KILL && !idem_has_ended(d->entry))
 		timer_set(d->idem->box->loop, &d->escalate_timer, patience[how],
-			idem_cancel_on_escalate) < 0)
-		log_warn("out of memory for the end of an action");
+			idem_cancel_on_escalate);
 }
 
 int idem_cancel_action(struct idem *o, struct ledger_entry *e, enum act_stop how)
@@ -86,9 +85,8 @@ static void idem_cancel_on_unattended(struct timer *t)
 
 void idem_schedule_cancel(struct pending_action *d)
 {
-	if (timer_set(d->idem->box->loop, &d->cancel_timer, d->grace_ms,
-		    idem_cancel_on_unattended) < 0)
-		log_warn("out of memory for the end of an action");
+	timer_set(d->idem->box->loop, &d->cancel_timer, d->grace_ms,
+		idem_cancel_on_unattended);
 }
 
 struct idem_cancel_params {

@@ -14,11 +14,9 @@ static void idem_reader_on_wake(struct timer *t)
 
 void idem_wake(struct idem *o)
 {
-	/* Without memory for the timer, readers are woken by the next change. */
 	if ((!list_is_empty(&o->readers) || !wait_queue_is_empty(&o->followers)) &&
-		!timer_is_armed(&o->wake) &&
-		timer_set(o->box->loop, &o->wake, 0, idem_reader_on_wake) < 0)
-		return;
+		!timer_is_armed(&o->wake))
+		timer_set(o->box->loop, &o->wake, 0, idem_reader_on_wake);
 }
 
 void idem_follow(struct idem *o, struct waiter *f)

@@ -230,10 +230,8 @@ void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_
 	rq->needs_peer = d->cancel_unattended;
 	timer_cancel(d->idem->box->loop, &d->cancel_timer);
 	rq->user = a;
-	if (ms &&
-		timer_set(d->idem->box->loop, &a->timeout, ms,
-			pending_action_on_timeout) < 0)
-		idem_answer_waiter(a);
+	if (ms)
+		timer_set(d->idem->box->loop, &a->timeout, ms, pending_action_on_timeout);
 }
 
 /* --- Pending actions ----------------------------------------------------------- */
@@ -279,8 +277,7 @@ static void pending_action_finish(
 	pending_action_answer_waiters(d);
 	d->entry->owner = NULL;
 	/* Code of the action may still run on the stack, so its memory is freed later. */
-	if (timer_set(o->box->loop, &d->end, 0, pending_action_on_free) < 0)
-		log_warn("out of memory for the end of an action");
+	timer_set(o->box->loop, &d->end, 0, pending_action_on_free);
 }
 
 void pending_action_end(struct pending_action *d, enum ledger_state how)

@@ -225,10 +225,9 @@ static int attach_wait_for_stdin(struct attachment *a)
 	if (a->is_stuck)
 		return 1;
 	/* Other events of the process do not extend the wait. */
-	if (!timer_is_armed(&a->stuck) &&
+	if (!timer_is_armed(&a->stuck))
 		timer_set(a->all->api->box->loop, &a->stuck, ATTACH_STUCK_MS,
-			attach_on_stuck) < 0)
-		return 1;
+			attach_on_stuck);
 	a->waits_for_stdin = true;
 	/* The process may have read everything since the write that found stdin full. */
 	process_stdin_await(a->follower.process);

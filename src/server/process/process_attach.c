@@ -115,12 +115,9 @@ static void attachment_on_timer(struct timer *t)
 	}
 }
 
-/* Cannot fail: the timer was armed before, so the heap has space for it. */
 static void attachment_set_timer(struct attachment *a, unsigned ms)
 {
-	int r = timer_set(attachment_get_loop(a), &a->timer, ms, attachment_on_timer);
-
-	assert(r == 0);
+	timer_set(attachment_get_loop(a), &a->timer, ms, attachment_on_timer);
 }
 
 /* --- Events ------------------------------------------------------------------------- */
@@ -277,13 +274,12 @@ static struct attachment *attachment_new(
 	buf_init(&a->input, 2 * ATTACH_WINDOW + ATTACH_READ);
 	buf_init(&a->text, PROCESS_FRAME_MAX);
 	attachment_put_greeting(a, p);
-	if (a->text.err ||
-		timer_set(all->api->box->loop, &a->timer, PEER_PROBE_TICK_MS,
-			attachment_on_timer)) {
+	if (a->text.err) {
 		buf_free(&a->text);
 		free(a);
 		return NULL;
 	}
+	attachment_set_timer(a, PEER_PROBE_TICK_MS);
 	return a;
 }
 

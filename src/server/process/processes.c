@@ -99,9 +99,10 @@ static bool process_waiter_begin(
 	w->loop = api->box->loop;
 	rq->user = w;
 	process_follow(w->process, &w->follower);
-	if (w->is_ready(w->process) ||
-		(ms && timer_set(w->loop, &w->timer, ms, process_waiter_on_timeout) < 0))
+	if (w->is_ready(w->process))
 		process_waiter_answer(w);
+	else if (ms)
+		timer_set(w->loop, &w->timer, ms, process_waiter_on_timeout);
 	return true;
 }
 

@@ -278,11 +278,9 @@ static void channel_fd_park(struct fd_channel *p)
 	list_prepend(&p->all->terminals, &p->node);
 	p->channel.ready = true;
 	channel_fd_update_events(p);
-	if (timer_set(channel_fd_get_loop(p), &p->timeout, STREAM_AWAY_MS,
-		    channel_fd_on_timeout))
-		channel_fd_free(&p->channel);
-	else
-		channel_fd_evict_oldest(p->all);
+	timer_set(channel_fd_get_loop(p), &p->timeout, STREAM_AWAY_MS,
+		channel_fd_on_timeout);
+	channel_fd_evict_oldest(p->all);
 }
 
 static bool channel_fd_wait_peer(struct channel *c)

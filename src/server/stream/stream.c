@@ -276,9 +276,8 @@ void channel_wake(struct channel *c)
 	struct stream *s = c->stream;
 
 	c->ready = true;
-	if (s && !timer_is_armed(&s->timer) &&
-		timer_set(s->all->api->box->loop, &s->timer, 0, stream_on_timer))
-		log_warn("stream: out of memory for a turn");
+	if (s && !timer_is_armed(&s->timer))
+		timer_set(s->all->api->box->loop, &s->timer, 0, stream_on_timer);
 }
 
 static void stream_on_writable(void *arg)
