@@ -200,17 +200,16 @@ static void relay_on_stall(struct timer *t)
  * Resets the connection if the client takes no byte of its answer for stall_ms, because
  * it occupies a channel of the sandbox. waits: bytes of the answer are not sent.
  */
-static int relay_watch_stall(struct relay *r, bool waits)
+static void relay_watch_stall(struct relay *r, bool waits)
 {
 	if (r->state == RELAY_PROVE || r->state == RELAY_LINGER ||
 		(waits && timer_is_armed(&r->timer) && r->out_sent == r->stall_mark))
-		return 0;
+		return;
 	r->stall_mark = r->out_sent;
 	if (waits)
-		return timer_set(
-			r->hub->loop, &r->timer, r->hub->conf.stall_ms, relay_on_stall);
-	timer_cancel(r->hub->loop, &r->timer);
-	return 0;
+		timer_set(r->hub->loop, &r->timer, r->hub->conf.stall_ms, relay_on_stall);
+	else
+		timer_cancel(r->hub->loop, &r->timer);
 }
 
 static bool relay_can_read(const struct relay *r)
@@ -233,16 +232,9 @@ static void relay_update(struct relay *r)
 		transport_end(&r->client);
 		e = transport_flush(&r->client);
 		relay_set_state(r, RELAY_LINGER);
-		if (timer_set(r->hub->loop, &r->timer, HTTP_LINGER_MS,
-			    relay_on_linger_end)) {
-			relay_close(r);
-			return;
-		}
+		timer_set(r->hub->loop, &r->timer, HTTP_LINGER_MS, relay_on_linger_end);
 	}
-	if (relay_watch_stall(r, e > 0)) {
-		relay_reset(r);
-		return;
-	}
+	relay_watch_stall(r, e > 0);
 	events = (relay_can_read(r) ? EPOLLIN : 0U) | (e > 0 ? EPOLLOUT : 0U);
 	if (relay_can_read(r) && transport_pending(&r->client))
 		events |= EPOLLOUT;
@@ -482,8 +474,8 @@ static void relay_check_proof(struct relay *r)
 		relay_open_channel(r, true);
 	else if (fault != &listen_proof_pending)
 		relay_refuse(r, fault);
-	else if (timer_set(r->hub->loop, &r->timer, LISTEN_PROOF_MS, relay_expire_proof))
-		relay_close(r);
+	else
+		timer_set(r->hub->loop, &r->timer, LISTEN_PROOF_MS, relay_expire_proof);
 }
 
 void relays_check_proof(struct link *l)
