@@ -136,7 +136,8 @@ static void driver_loop(uint64_t ms, timer_fn *fn)
 	struct timer limit = {0};
 
 	drv.running = true;
-	if (timer_set(drv.loop, &limit, ms, fn) || loop_run(drv.loop))
+	timer_set(drv.loop, &limit, ms, fn);
+	if (loop_run(drv.loop))
 		ok(false, "the loop runs");
 	timer_cancel(drv.loop, &limit);
 	drv.running = false;

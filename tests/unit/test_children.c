@@ -38,7 +38,8 @@ static void wait_for(int n)
 	struct timer limit = {0};
 
 	left = n;
-	if (timer_set(loop, &limit, 20000, overdue) || loop_run(loop))
+	timer_set(loop, &limit, 20000, overdue);
+	if (loop_run(loop))
 		ok(false, "the loop runs");
 	timer_cancel(loop, &limit);
 }

@@ -30,7 +30,8 @@ static void stop(struct timer *t)
 
 static void run_for(unsigned ms)
 {
-	if (timer_set(loop, &rescue, ms, stop) < 0 || loop_run(loop) < 0)
+	timer_set(loop, &rescue, ms, stop);
+	if (loop_run(loop) < 0)
 		exit(1);
 	timer_cancel(loop, &rescue);
 }

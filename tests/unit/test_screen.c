@@ -124,7 +124,8 @@ static void wait_a_moment(void)
 {
 	struct timer t = {0};
 
-	if (timer_set(loop, &t, 250, stop) < 0 || loop_run(loop) < 0)
+	timer_set(loop, &t, 250, stop);
+	if (loop_run(loop) < 0)
 		buf_puts(&said, "no loop");
 }
 
