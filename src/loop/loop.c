@@ -229,12 +229,11 @@ static struct timer *loop_heap_meld_all(struct timer *siblings)
 	return root;
 }
 
-int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn)
+void timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn)
 {
 	timer_cancel(l, t);
 	*t = (struct timer){.at = clock_ms() + ms, .fn = fn};
 	loop_heap_link(&l->first, loop_heap_meld(l->first, t));
-	return 0;
 }
 
 void timer_cancel(struct loop *l, struct timer *t)

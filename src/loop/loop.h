@@ -88,7 +88,7 @@ void loop_remove(struct loop *l, struct io *io);
 void loop_close(struct loop *l, struct io *io);
 
 /* Arms or re-arms t to fire once, ms from now. It allocates nothing and cannot fail. */
-int timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn);
+void timer_set(struct loop *l, struct timer *t, uint64_t ms, timer_fn *fn);
 /* Legal when t is not armed. */
 void timer_cancel(struct loop *l, struct timer *t);
 bool timer_is_armed(const struct timer *t);
