@@ -10,6 +10,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum {
+	LISTEN_PLACES_MAX = 4096,  /* names of sandboxes that are stored */
+	LISTEN_LINKS_MAX = 2048,   /* connections of all sandboxes */
+	LISTEN_NAME_LINKS_MAX = 8, /* connections of one name: old ones end slowly */
+	LISTEN_TEXT_OUT = 1024,    /* bytes of an outgoing text frame to a sandbox */
+};
+
 #define PLACES "/sandboxes"
 
 /* --- Frames --------------------------------------------------------------------- */

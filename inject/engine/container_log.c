@@ -5,6 +5,8 @@
 #include "inject/http/stream.h"
 #include "limits.h"
 
+enum { INJECT_LOG_KEEP = 8192 }; /* last log bytes of a sandbox that died */
+
 /* The time for which a container that writes without a pause is read. */
 enum { SHOWN_LINES = 12, GATHER_MS = 3000 };
 

@@ -6,7 +6,8 @@
 #define INJECT_ENGINE_PROGRESS_H
 
 #include "inject/http/stream.h"
-#include "limits.h"
+
+enum { METER_PARTS_MAX = 256 }; /* layers of an image; engines stack 127 */
 
 enum meter_state { METER_WAITING, METER_ACTIVE, METER_DONE };
 

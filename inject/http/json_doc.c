@@ -2,6 +2,11 @@
 
 #include "limits.h"
 
+enum {
+	INJECT_TOKENS_MAX = 2 << 20, /* 20 bytes each */
+	INJECT_KEYS_MAX = 4096,      /* labels of one image are one object */
+};
+
 int json_doc_parse(struct json_doc *d, struct str text)
 {
 	static const struct json_caps caps = {

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+enum { INJECT_ITEMS_MAX = 8192 }; /* contents of all images of an index */
+
 int append_add_existing(struct append *a, const struct content *c)
 {
 	const struct store_item i = {.content = *c, .from = &a->from};

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+enum { INJECT_PULL_MS = 86400000 }; /* a whole build or pull; 20 GB at 250 KB/s */
+
 enum { DOING_MAX = 512 };
 
 #define NEXT_PULL \

@@ -1,9 +1,10 @@
 #include "inject/image/scan.h"
 
-#include "limits.h"
 #include "proc/shells.h"
 
 #include <errno.h>
+
+enum { INJECT_SCAN_MAX = 256 << 20 }; /* bytes of an unpacked layer */
 
 enum { GZIP_WINDOW = 15 + 16, ROOM = 64 << 10 };
 

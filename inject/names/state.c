@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { INJECT_STATE_MAX = 16 << 10 }; /* bytes; a state file has 400 */
+
 bool state_is_name(struct str name)
 {
 	if (name.n < 2 || name.n > STATE_NAME_MAX)

@@ -9,7 +9,8 @@
 #include "codec/http/url.h"
 #include "inject/registry/challenge.h"
 #include "inject/registry/login.h"
-#include "limits.h"
+
+enum { REGISTRY_TOKENS_MAX = 8 }; /* scopes; an append needs three */
 
 struct auth {
 	const struct url *home; /* the registry */

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum { LOGIN_FILE_MAX = 1 << 20 }; /* bytes of config.json; 200 per registry */
+
 #define HUB_KEY "https://index.docker.io/v1/"
 
 bool login_is_hub(struct str registry)

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 
+enum { INJECT_PLATFORMS_MAX = 64 }; /* entries of an index; the longest have 30 */
+
 static const struct kind {
 	const char *media, *config;
 	enum manifest_kind kind;

@@ -16,6 +16,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+enum { REGISTRY_DRAIN_MS = 2000 }; /* to discard the rest of an answer */
+
 /* --- Beginning and end -------------------------------------------------------------- */
 
 static bool remote_is_local(struct str host)

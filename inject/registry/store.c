@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+enum { INJECT_COPY = 32 << 20 }; /* bytes of a layer, copied by the kernel at once */
+
 static const struct store_ops *const kinds[] = {
 	&store_oci,
 	&store_archive,

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+enum { INJECT_ENTRIES_MAX = 16384 }; /* files in an archive of images */
+
 enum { LINKS_MAX = 8 };
 
 struct entry {

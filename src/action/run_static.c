@@ -17,6 +17,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* Between two checks whether the client is still connected. */
+enum { STATIC_LOOK_MS = 1000 };
+
 enum static_state {
 	STATIC_RUN,
 	STATIC_ENDING, /* its processes are being ended */

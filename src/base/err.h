@@ -13,7 +13,7 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 enum err {
-	ERR_LIMIT = -4096,     /* a cap of limits.h was reached */
+	ERR_LIMIT = -4096,     /* a maximum was reached */
 	ERR_SYNTAX = -4097,    /* input breaks its grammar */
 	ERR_DEPTH = -4098,     /* input is nested too deeply */
 	ERR_UTF8 = -4099,      /* input is not valid UTF-8 */

@@ -1,7 +1,6 @@
 #include "codec/png.h"
 
 #include "base/crc.h"
-#include "limits.h"
 
 #include <errno.h>
 #include <stdlib.h>

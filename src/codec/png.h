@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 
+enum { PNG_PIXELS_MAX = 4 << 20 }; /* the viewport has a million */
+
 enum { PNG_PIXEL = 3 }; /* bytes: red, green, blue */
 
 struct png {

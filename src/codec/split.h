@@ -11,7 +11,14 @@
 #define CODEC_SPLIT_H
 
 #include "base/buf.h"
-#include "limits.h"
+
+/* The limits of the splitter. */
+enum {
+	SPLIT_DEPTH_MAX = 128,     /* open quotes and compounds, 40 bytes each */
+	SPLIT_PIECES_MAX = 256,    /* commands listed separately; scripts have 100 */
+	SPLIT_DOCS_MAX = 16,       /* here-documents on one line, as bash */
+	SPLIT_DELIMITER_MAX = 256, /* the word that ends a here-document, in bytes */
+};
 
 enum split_kind {
 	/*

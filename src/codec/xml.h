@@ -10,7 +10,13 @@
 #define CODEC_XML_H
 
 #include "base/buf.h"
-#include "limits.h"
+
+/* The limits of a document. */
+enum {
+	XML_DEPTH_MAX = 256,    /* open elements; tables in tables of a text have 60 */
+	XML_ATTRS_MAX = 128,    /* attributes of one element; the root of Word has 40 */
+	XML_BINDINGS_MAX = 256, /* namespaces of all open elements: three such roots */
+};
 
 /* A namespace that the caller handles; several may share one prefix. */
 struct xml_namespace {

@@ -1,5 +1,7 @@
 #include "codec/zmtp.h"
 
+#include "limits.h"
+
 #include <assert.h>
 
 enum { GREETING = 64, MECHANISM_AT = 12, MECHANISM = 20, AS_SERVER_AT = 32 };

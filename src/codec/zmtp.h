@@ -10,7 +10,15 @@
 #define CODEC_ZMTP_H
 
 #include "base/buf.h"
-#include "limits.h"
+
+/* The limits of a connection, sizes in bytes; ZMTP_MESSAGE_MAX is in limits.h. */
+enum {
+	ZMTP_PARTS_MAX = 64,     /* six of Jupyter, and the buffers of a widget */
+	ZMTP_COMMAND_MAX = 4096, /* READY has 50 bytes */
+	ZMTP_IDENTITY_MAX = 32,  /* ours is as long; the protocol allows 255 */
+	ZMTP_OUT_MAX = 20 << 20, /* a cell of HTTP_BODY_MAX, escaped */
+	ZMTP_KEEP_MAX = 65536,   /* a buffer above this is freed */
+};
 
 /* The socket type of this end. The peer's type must be compatible. */
 enum zmtp_type {

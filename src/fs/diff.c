@@ -2,7 +2,6 @@
 
 #include "base/arena.h"
 #include "fs/strip.h"
-#include "limits.h"
 
 #include <errno.h>
 

@@ -4,6 +4,12 @@
 
 #include "base/buf.h"
 
+enum {
+	DIFF_COST_MAX = 1000,       /* 2 MB of rows and 5 ms; beyond, one hunk */
+	DIFF_LINES_MAX = 100000,    /* lines of one side, between the common ends */
+	DIFF_MEMORY_MAX = 16 << 20, /* bytes of both sides and the rows */
+};
+
 /*
  * Appends the diff of two texts, split at LF (a text that ends in LF has an empty last
  * line): "--- PATH", "+++ PATH", then a hunk for each run of changed lines. Blanks at

@@ -11,6 +11,8 @@
 
 #include "base/buf.h"
 
+enum { EDIT_LINES_MAX = 20000 }; /* line numbers in one error: 130 KB */
+
 /* A file as the editor sees it. */
 struct edit_text {
 	struct str raw;   /* as it is in the file; borrowed */

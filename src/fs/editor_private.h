@@ -6,6 +6,9 @@
 
 #include <sys/stat.h>
 
+/* Bytes: a directory's path, a cut text, a long old_str. */
+enum { EDIT_CONTENT_MAX = 24 << 20 };
+
 /* The state of one running command. */
 struct editor {
 	const struct editor_req *q;

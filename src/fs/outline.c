@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+enum {
+	EDIT_LIST_MAX = 100000,      /* entries sorted for a view of 16,000 characters */
+	EDIT_LIST_MEMORY = 64 << 20, /* bytes of their names, 300 each with the path */
+};
+
 static const char cut_notice[] =
 	"<response clipped><NOTE>Due to the max output limit, only part of this "
 	"directory "

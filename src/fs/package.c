@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
+enum { PACKAGE_RELATIONS_MAX = 8 << 20 }; /* 300 bytes each: 20,000 slides */
+
 /* An unzip_read_fn. */
 static int package_read_at(void *arg, uint64_t at, void *p, size_t n)
 {

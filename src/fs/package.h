@@ -8,6 +8,8 @@
 #include "base/arena.h"
 #include "codec/archive/unzip.h"
 
+enum { PACKAGE_PART_MAX = 64 << 20 }; /* bytes of one part, unpacked; a book has 10 MB */
+
 struct package {
 	int fd;
 	struct unzip zip;

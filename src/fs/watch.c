@@ -1,5 +1,7 @@
 #include "fs/watch.h"
 
+#include "limits.h"
+
 #include <errno.h>
 #include <sys/inotify.h>
 

@@ -15,7 +15,12 @@
 #include "fs/watch_moves.h"
 #include "fs/watch_queue.h"
 #include "fs/watch_tree.h"
-#include "limits.h"
+
+enum {
+	WATCH_DIRT_MAX = 64,   /* files being written; beyond, the oldest is sent */
+	WATCH_DIRT_NAME = 256, /* bytes with the NUL; longer names are reported at once */
+	WATCH_PAIR_MS = 20,    /* between both events of a rename; it takes 0.01 */
+};
 
 enum watch_kind {
 	WATCH_CREATE, /* created, or moved here from elsewhere */

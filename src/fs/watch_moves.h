@@ -6,10 +6,10 @@
 #ifndef FS_WATCH_MOVES_H
 #define FS_WATCH_MOVES_H
 
-#include "limits.h"
-
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { WATCH_MOVES = 64 }; /* moves reported between the two renames of an exchange */
 
 /* The places of a rename, see watch_moves_hash_place; 0: not seen. */
 struct watch_move {

@@ -4,6 +4,8 @@
 
 #include <sys/inotify.h>
 
+enum { WATCH_QUEUE_MAX = 8 << 20 }; /* bytes: what the kernel queues, and as much again */
+
 void watch_queue_init(struct watch_queue *q)
 {
 	buf_init(&q->part, sizeof(struct inotify_event) + WATCH_NAME_ROOM + WATCH_READ);

@@ -4,6 +4,8 @@
 #include "base/literal.h"
 #include "limits.h"
 
+enum { CALLS_NAME_MAX = 64 }; /* bytes of the name of an argument */
+
 enum { PARAMS_MAX = 8 };
 
 /* The signatures of the functions in skills.py. */

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { KERNEL_FILE_MAX = 2048 }; /* bytes; a connection file has 400 */
+
 static const char loopback[] = "127.0.0.1", file_name[] = "connection.json";
 
 /* The prefix of the sockets' names; a number follows. */

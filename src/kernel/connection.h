@@ -6,8 +6,9 @@
 #define KERNEL_CONNECTION_H
 
 #include "base/hash.h"
-#include "limits.h"
 #include "proc/spawn.h"
+
+enum { KERNEL_FOLDER_MAX = 104 }; /* bytes; the path of a Unix socket has 107 at most */
 
 /*
  * stdin is not connected: cells run without it, so that a kernel never requests input.

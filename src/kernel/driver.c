@@ -18,6 +18,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* Sizes in bytes, times in milliseconds. */
+enum {
+	DRIVER_OUT_MAX = 64 << 20,  /* waiting for a kernel: code, escaped sixfold */
+	DRIVER_JSON_MAX = 64 << 20, /* the decoded texts of one frame */
+	DRIVER_HELLO_MS = 5000,     /* a silent program is no interpreter */
+};
+
 /*
  * The first lines, which every Python parses; too old versions end at the version
  * check. The driver itself follows as a frame.

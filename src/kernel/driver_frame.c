@@ -1,7 +1,5 @@
 #include "kernel/driver_frame.h"
 
-#include "limits.h"
-
 void driver_frames_init(struct driver_frames *f)
 {
 	buf_init(&f->in, DRIVER_FRAME_HEAD + DRIVER_FRAME_MAX + DRIVER_READ);

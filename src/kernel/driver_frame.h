@@ -7,6 +7,12 @@
 
 #include "base/buf.h"
 
+/* Sizes in bytes. */
+enum {
+	DRIVER_FRAME_MAX = 24 << 20, /* a picture of 16 MB, or a text escaped sixfold */
+	DRIVER_READ = 65536,         /* taken at once: a pipe holds as many */
+};
+
 enum { DRIVER_FRAME_HEAD = 4 };
 
 struct driver_frames {

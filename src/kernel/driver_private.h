@@ -5,8 +5,11 @@
 #include "base/arena.h"
 #include "kernel/driver.h"
 #include "kernel/driver_frame.h"
+#include "kernel/python.h"
 #include "limits.h"
 #include "proc/children.h"
+
+enum { DRIVER_PIPE = 1 << 20 }; /* bytes printed before a frame, at most */
 
 enum {
 	DRIVER_WORDS = 512,

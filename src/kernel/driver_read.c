@@ -4,7 +4,6 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "limits.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Ends a kernel in steps: shutdown request, SIGTERM, SIGKILL. */
 #include "kernel/kernel_private.h"
 
-#include "limits.h"
 #include "proc/tree.h"
 
 #include <assert.h>

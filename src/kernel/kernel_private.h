@@ -4,6 +4,19 @@
 
 #include "kernel/kernel.h"
 
+/* Times in milliseconds, and counts. The limits that a user can meet are in limits.h. */
+enum {
+	KERNEL_RETRY_MS = 10,      /* between attempts to connect to a starting kernel */
+	KERNEL_ASK_MS = 200,       /* for output to follow the first reply */
+	KERNEL_AGAIN_MS = 1000,    /* for any output after it; it may have been lost */
+	KERNEL_LAST_READS = 256,   /* of a dead kernel; sockets hold fewer messages */
+	KERNEL_BEATS_MISSED = 2,   /* heartbeats without an answer that are silence */
+	KERNEL_BEATS_UNHEARD = 6,  /* heartbeats of a cell until the kernel is woken */
+	KERNEL_SHUTDOWN_MS = 2000, /* to end when requested; ipykernel takes 300 */
+	KERNEL_TERM_MS = 2000,     /* to end after SIGTERM, and again after SIGKILL */
+	KERNEL_DEATH_MS = 500,     /* from a closed connection to the process's end */
+};
+
 /* The reason if the kernel ended by itself. */
 extern const char kernel_ended_itself[];
 

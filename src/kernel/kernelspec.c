@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* Bytes of kernel.json, and of one argument made of it. */
+enum { KERNELSPEC_MAX = 64 << 10 };
+
 /* --- Finding -------------------------------------------------------------------- */
 
 static bool kernelspec_is_name(struct str name)

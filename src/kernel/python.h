@@ -4,6 +4,8 @@
 
 #include "base/arena.h"
 
+enum { PYTHONS_MAX = 32 }; /* interpreters that are tried */
+
 /*
  * Lists possible Python interpreters, best first: OD_PYTHON, OH_INTERPRETER_PATH (also
  * of /etc/environment), VIRTUAL_ENV, CONDA_PREFIX, the PATH, all of env, then the usual

@@ -13,6 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The limits of one server, sizes in bytes. */
+enum {
+	MCP_CHILD_READ = 65536,         /* read at once: a pipe holds as many */
+	MCP_CHILD_SEND_MAX = 16 << 20,  /* two messages of HTTP_BODY_MAX, not read yet */
+	MCP_CHILD_TOKENS_MAX = 500000,  /* 20 bytes each; long lists of tools */
+	MCP_CHILD_ARENA_MAX = 64 << 20, /* a message, decoded, and its index */
+};
+
 enum { DRAIN_READS = 16 }; /* more than a pipe holds */
 
 static void mcp_child_enter(struct mcp_child *c, enum mcp_child_state to)

@@ -17,6 +17,8 @@
 #include "proc/children.h"
 #include "proc/spawn.h"
 
+enum { MCP_WHY_MAX = 160 }; /* bytes of a sentence */
+
 enum mcp_child_state {
 	MCP_CHILD_OFF,   /* it does not run, and is not restarted */
 	MCP_CHILD_HELLO, /* it has not answered initialize */

@@ -15,6 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum {
+	MCP_ARGS_MAX = 256,       /* words of a command */
+	MCP_MEMORY_MAX = 4 << 20, /* bytes of arguments and environment of a server */
+};
+
 /* The state of the plugin in a sandbox. */
 struct hub {
 	struct box *box;

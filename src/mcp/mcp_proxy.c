@@ -7,6 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum {
+	MCP_PAGES_MAX = 100,     /* pages of one list of one server */
+	MCP_LIST_MAX = 32 << 20, /* bytes of all lists together */
+};
+
 static struct mcp_proxy *mcp_proxy_of(const struct mcp_call *c)
 {
 	return c->session->server->arg;

@@ -6,6 +6,8 @@
 #include "net/server.h"
 #include "net/transport.h"
 
+enum { HTTP_LISTENERS_MAX = 4 }; /* two addresses, each plain and TLS */
+
 enum conn_state {
 	C_FREE,
 	C_IDLE,   /* kept alive; no byte of a next request has come */

@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { HOSTS_FILE_MAX = 4 << 20 }; /* bytes; lists that block advertisements are long */
+
 enum {
 	QUESTION_MAX = 512,
 	SERVERS = 3,

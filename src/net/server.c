@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+/* The limits of one wake-up, and the pause without accept. */
+enum {
+	HTTP_BATCH_US = 2000,  /* all connections of a wake-up; then each has one reply */
+	HTTP_ACCEPTS = 64,     /* connections accepted in one wake-up */
+	HTTP_ACCEPT_US = 1000, /* these, and the requests that come with them */
+	HTTP_PAUSE_MS = 100,   /* without accept, while the system has no space */
+};
+
 enum {
 	SPARE_FD_MIN = 3, /* not a standard stream */
 	WARN_MS = 60000,  /* between two lines of the same kind */

@@ -9,6 +9,11 @@
 #include <stdlib.h>
 
 enum {
+	TLS_AUTHORITIES_MAX = 400,       /* Mozilla has 150 */
+	TLS_AUTHORITIES_BYTES = 1 << 20, /* their names and keys, 700 bytes each */
+};
+
+enum {
 	RSA_BYTES_MIN = 2048 / 8,
 	DAY = 86400,
 	DAYS_TO_1970 = 719528, /* since the year 0, which BearSSL counts from */

@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+/* Between two checks whether the client is still connected. */
+enum { CELL_LOOK_MS = 1000 };
+
 enum { WORDS = 512 };
 
 enum cell_state {

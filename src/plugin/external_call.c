@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+enum { PLUGIN_AGAIN_MS = 1000 }; /* between two checks for a missing requirement */
+
 enum { WORDS = 2 * PLUGIN_WHY_MAX };
 
 enum call_state {

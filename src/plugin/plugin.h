@@ -10,8 +10,9 @@
 #define PLUGIN_PLUGIN_H
 
 #include "action/act.h"
-#include "limits.h"
 #include "net/request.h"
+
+enum { PLUGIN_WHY_MAX = 256 }; /* bytes of a sentence, shown in /server_info */
 
 struct plugin_instance;
 struct plugin_set;

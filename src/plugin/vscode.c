@@ -25,6 +25,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+	VSCODE_LOOK_MS = 100,  /* between two checks whether code-server listens */
+	VSCODE_PAUSE_MS = 250, /* before a restart, doubling */
+	VSCODE_ENV_MAX = 1024, /* variables that code-server is given */
+};
+
 enum { UUID_TEXT = 37, PATH_MAX_HERE = 1024, WORD = 128, ARGS_MAX = 16 };
 
 enum vscode_state { STARTING, UP, PAUSED, GONE };

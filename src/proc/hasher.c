@@ -1,7 +1,6 @@
 #include "proc/hasher.h"
 
 #include "base/fd.h"
-#include "limits.h"
 #include "proc/spawn.h"
 
 #include <errno.h>
@@ -9,6 +8,11 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum {
+	HASHER_PIECE = 65536, /* bytes read by the hashing process at once */
+	HASHER_MS = 5000,     /* then the process counts as stopped: a lead of 9 GB */
+};
 
 /* --- In the hashing process: lengths of the file come at 0, the digest goes to 1 ---- */
 

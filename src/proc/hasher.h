@@ -9,6 +9,12 @@
 
 #include <sys/types.h>
 
+/* Sizes in bytes. */
+enum {
+	HASHER_FROM = 8 << 20, /* shorter files are hashed in 5 ms or less */
+	HASHER_STEP = 1 << 20, /* bytes per message to the hashing process */
+};
+
 struct hasher {
 	struct sha256 h; /* of all bytes, while there is no other process */
 	uint64_t n;      /* bytes so far */

@@ -17,6 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Bytes: all that serve may have, and the job's own. */
+enum { JOB_DATA_MAX = (256 + 128) << 20 };
+
 /* Exit codes of the child. */
 enum { EXIT_WORK = 1, EXIT_RIGHTS = 2, EXIT_SETUP = 3 };
 

@@ -18,6 +18,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+/* Processes in one snapshot, 20 bytes each: all of most systems. */
+enum { TREE_PROCS_MAX = 32768 };
+
 enum {
 	STAT_ROOM = 512,
 	ROUNDS = 8,

@@ -13,6 +13,11 @@
 
 #include <sys/types.h>
 
+enum {
+	USER_NAME_MAX = 64,    /* bytes; useradd allows 32, directory services more */
+	USER_DB_MAX = 4 << 20, /* bytes of passwd; a site with 50,000 users has this */
+};
+
 enum user_origin {
 	USER_GIVEN,  /* the environment's own user: no setup is needed */
 	USER_FOUND,  /* an entry of the image */

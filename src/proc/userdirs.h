@@ -6,6 +6,12 @@
 
 #include <stdint.h>
 
+/* The limits of the walk through a working directory. */
+enum {
+	WORKDIR_DEPTH_MAX = 64,       /* one open descriptor each; node_modules has 30 */
+	WORKDIR_ENTRIES_MAX = 500000, /* 1 s to read, 3 s to chown; chromium fits */
+};
+
 /*
  * Whether the user can make files in the folder: path is a folder, the user may reach it
  * and write there, and its file system is not read-only. Decided by mode bits when the

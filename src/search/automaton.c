@@ -1,7 +1,5 @@
 #include "search/automaton.h"
 
-#include "limits.h"
-
 #include <assert.h>
 
 enum {

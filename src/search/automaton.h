@@ -14,6 +14,8 @@
 
 #include "base/buf.h"
 
+enum { AUTOMATON_INSTS_MAX = 20000 }; /* 8 bytes each, and 10 while states are made */
+
 enum automaton_op {
 	AUTOMATON_BYTES, /* matches a byte of a set, then the next instruction */
 	AUTOMATON_SPLIT, /* both the next instruction and that at "to" */

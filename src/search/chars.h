@@ -2,8 +2,9 @@
 #ifndef SEARCH_CHARS_H
 #define SEARCH_CHARS_H
 
-#include "limits.h"
 #include "search/automaton.h"
+
+enum { REGEX_RANGES_MAX = 256 }; /* ranges in one class */
 
 struct chars {
 	struct char_range r[REGEX_RANGES_MAX];

@@ -1,10 +1,14 @@
 #include "search/dfa.h"
 
-#include "limits.h"
 #include "search/needle.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+enum {
+	DFA_MEMORY_MAX = 2 << 20, /* bytes of states of one pattern; most need 20 KB */
+	DFA_TABLE = 8192,         /* slots of the hash table of states */
+};
 
 /* Context before a state's position, as far as a check can test it. */
 enum before { BEFORE_ANY, BEFORE_LINE, BEFORE_WORD, BEFORE_OTHER };

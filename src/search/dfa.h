@@ -9,6 +9,8 @@
 
 #include "search/automaton.h"
 
+enum { DFA_STATES_MAX = 4000 }; /* half of the hash table, 16 KB */
+
 enum dfa_mode {
 	DFA_LINES, /* a match may be anywhere within a line; lines end with LF */
 	DFA_WHOLE, /* the whole text must match; LF is an ordinary byte */

@@ -1,6 +1,7 @@
 #include "search/glob.h"
 
 #include "base/utf8.h"
+#include "limits.h"
 #include "search/chars.h"
 
 #include <errno.h>

@@ -13,6 +13,8 @@
 
 #include "search/dfa.h"
 
+enum { GLOB_DEPTH_MAX = 16 }; /* open braces */
+
 enum glob_flag {
 	GLOB_BRACES = 1,
 	/*

@@ -1,6 +1,5 @@
 #include "search/ignore.h"
 
-#include "limits.h"
 #include "search/glob.h"
 
 #include <errno.h>

@@ -7,6 +7,8 @@
 
 #include "base/buf.h"
 
+enum { IGNORE_RULES_MAX = 20000 }; /* 600 bytes each; the largest trees have 2,000 */
+
 /* Later rules override earlier ones; rules of deeper folders override outer ones. */
 struct ignore {
 	struct buf rules; /* of struct ignore_rule */

@@ -13,6 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum {
+	IGNORE_FILE_MAX = 1 << 20, /* bytes of one .gitignore */
+	WALK_PATH_MAX = 16 << 10,  /* bytes; the kernel takes less at once */
+};
+
 enum { READ_SIZE = 32 << 10 };
 
 struct walk_level {

@@ -12,6 +12,9 @@
 
 #include <sys/types.h>
 
+/* Bytes of the names of all open folders: two million in one. */
+enum { WALK_NAMES_MAX = 64 << 20 };
+
 enum walk_order {
 	WALK_SORTED, /* paths in the order of their bytes */
 	WALK_FOUND,  /* unsorted, files before folders */

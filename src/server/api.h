@@ -10,6 +10,8 @@
 #include "net/penalty.h"
 #include "net/server.h"
 
+enum { INFO_CACHE_MAX = 1024 }; /* bytes: eleven numbers and their names */
+
 #define API_JSON "application/json"
 
 struct attachments;

@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 
+enum { DIAL_CA_MAX = 4 << 20 }; /* bytes; the authorities of a browser have 220 KB */
+
 int credentials_text(const char *option, const char *path, struct buf *text)
 {
 	struct stat st;

@@ -18,6 +18,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum {
+	DIAL_RESOLVE_MS = 15000,   /* if all name servers are slow */
+	DIAL_ADDRESSES_MAX = 2048, /* bytes of the addresses of one name, as text */
+	DIAL_URL_MAX = 4096,       /* bytes of an address */
+	DIAL_WHY_MAX = 256,        /* bytes of a reason in the log */
+};
+
 enum dial_state {
 	DIAL_OFF,
 	DIAL_PAUSE,   /* waits for the next attempt */

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { WORKDIR_WALK_MS = 3000 }; /* the start must not wait for a network disk */
+
 /* Folders for state without another place, such as the home of a user without one. */
 static const struct {
 	const char *parent, *path;

@@ -14,6 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+	SHELL_PROMPT_MS = 100,   /* from a command's end to the prompt after it */
+	SHELL_FRESH_MAX = 65536, /* one read, and bytes held back as part of a mark */
+};
+
 static const char note_ended[] =
 	"The shell has ended. The next command gets a new one in the "
 	"same directory.";

@@ -11,6 +11,11 @@
 #include <signal.h>
 #include <stdio.h>
 
+enum {
+	SHELL_PROBE_MS = 1000, /* a line that was typed has started by then */
+	SHELL_RESTORE = 16384, /* bytes processed at once after a crash */
+};
+
 static const char note_again[] =
 	"The server was restarted: this is the result of the command before, which may "
 	"have been told already.";

@@ -7,6 +7,15 @@
 #include <signal.h>
 #include <stdio.h>
 
+/* The time that processes have before the next step. */
+enum {
+	END_KEY_MS = 300,    /* after an interrupt key; most programs need 10 */
+	END_TERM_MS = 500,   /* after SIGTERM, to store what must not be lost */
+	END_HUP_MS = 300,    /* after SIGHUP: as END_TERM_MS; shells end only by it */
+	END_SHELL_MS = 200,  /* for a shell, which writes its history */
+	END_HANGUP_MS = 100, /* for processes whose terminal was closed */
+};
+
 enum { RUNG_OTHERS = 3 }; /* the last rung about other processes than the shell */
 
 /* The foreground group, if it is not the shell's own; else 0. */

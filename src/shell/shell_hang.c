@@ -10,6 +10,11 @@
 #include <signal.h>
 #include <stdio.h>
 
+enum {
+	SHELL_HANG_MS = 200,      /* from an interrupt key to the check for a hang */
+	SHELL_HANG_MAX_MS = 6400, /* SHELL_HANG_MS doubles up to this */
+};
+
 static const char note_hung[] =
 	"The shell hung in a lock of its own when it was interrupted, which is a defect "
 	"of that shell, and was killed. The next command gets a new one in the same "

@@ -13,6 +13,14 @@
 #include "shell/spool.h"
 #include "shell/tty_folder.h"
 
+/* The limits of a session, sizes in bytes. */
+enum {
+	SHELL_AWAKE_US = 200,  /* most commands take less, our work included */
+	SHELL_KEY_MS = 300,    /* from a key that interrupts to the prompt */
+	SHELL_LINE_MAX = 4094, /* without the newline: the kernel drops the rest */
+	SHELL_TAG_MAX = 64,    /* an id of an action */
+};
+
 /* Stored in the spool: the state that the next process needs if this one is killed. */
 struct shell_record {
 	enum shell_state state;

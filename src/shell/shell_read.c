@@ -12,6 +12,11 @@
 #include <errno.h>
 #include <unistd.h>
 
+enum {
+	SHELL_READ_BUDGET = 65536, /* bytes per wake-up: other sessions get their turn */
+	SHELL_WORK = 32768,        /* units of vt_get_work per wake-up: about 0.3 ms */
+};
+
 uint64_t shell_get_fed(const struct shell *s)
 {
 	size_t pending = mark_count_pending(&s->marks);

@@ -13,6 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum {
+	SHELL_START_MS = 5000, /* a start-up file that takes longer is skipped */
+	SHELL_KILL_MS = 200,   /* from a request to end to the kill */
+};
+
 static const char note_clean[] =
 	"The shell was started without the user's start-up files, because they ended "
 	"it or took more than 5 seconds.";

@@ -10,6 +10,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+enum {
+	SHELL_ACCEPT_MS = 5000,       /* a prompt that does not take a line is stuck */
+	SHELL_DOCUMENT_MAX = 1900,    /* bytes typed in with one write of 2,048 */
+	SHELL_COMMAND_MAX = 16 << 20, /* bytes; above the largest request body */
+};
+
 static const char note_stuck[] =
 	"The shell did not take the command within 5 seconds and was "
 	"killed. The next command gets a new one in the same "

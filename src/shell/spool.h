@@ -19,6 +19,8 @@
 
 #include "base/str.h"
 
+enum { SPOOL_READ = 4096 }; /* a pty gives at most 4,095 bytes at a time */
+
 enum { SPOOL_STATE = 8192 };
 
 struct spool_map;

@@ -1,7 +1,6 @@
 #include "skill/latex.h"
 
 #include "base/utf8.h"
-#include "limits.h"
 #include "skill/latex_names.h"
 #include "skill/latex_put.h"
 

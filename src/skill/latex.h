@@ -8,6 +8,11 @@
 
 #include "base/buf.h"
 
+enum {
+	LATEX_DEPTH_MAX = 256,  /* groups in groups; a formula has ten */
+	LATEX_TITLE_MAX = 4096, /* bytes of the title of a document, and of its authors */
+};
+
 /*
  * Appends the text of source, which is valid UTF-8 with LF as line ends. today is the
  * text of \today. Malformed input is skipped. Returns 0; ERR_DEPTH: groups are nested

@@ -1,7 +1,6 @@
 /* The skills that read documents of Word and of PowerPoint. */
 #include "codec/xml.h"
 #include "fs/package.h"
-#include "limits.h"
 #include "skill/private.h"
 
 #include <errno.h>

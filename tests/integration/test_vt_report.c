@@ -1,5 +1,4 @@
 /* The terminal model: history, caps, reports, failures. */
-#include "limits.h"
 #include "tests/support/vt_help.h"
 
 #include <assert.h>

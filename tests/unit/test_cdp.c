@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "limits.h"
 #include "tests/tap.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 #include "base/buf.h"
 #include "fs/diff.h"
-#include "limits.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "kernel/driver_frame.h"
 
-#include "limits.h"
 #include "tests/tap.h"
 
 /* The frames so far, in brackets; then '!' for one that is too long. */

@@ -1,7 +1,6 @@
 #include "proc/hasher.h"
 
 #include "base/fd.h"
-#include "limits.h"
 #include "tests/tap.h"
 
 #include <errno.h>

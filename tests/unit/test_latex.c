@@ -1,7 +1,6 @@
 /* LaTeX as text. */
 #include "skill/latex.h"
 
-#include "limits.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Pictures: read in all forms that browsers make, refused when broken, and written. */
 #include "codec/png.h"
 
-#include "limits.h"
 #include "tests/tap.h"
 
 #include <assert.h>

@@ -2,6 +2,7 @@
 #include "fs/watch.h"
 
 #include "base/err.h"
+#include "limits.h"
 #include "tests/tap.h"
 
 #include <errno.h>

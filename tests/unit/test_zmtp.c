@@ -1,4 +1,5 @@
 #include "codec/zmtp.h"
+#include "limits.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

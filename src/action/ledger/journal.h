@@ -12,6 +12,8 @@
 
 #include "base/buf.h"
 
+enum { JOURNAL_LATE_MAX = 256 << 10 }; /* bytes collected, to be written at once */
+
 #define JOURNAL_MAGIC "od-journal 1\n"
 
 enum {

@@ -14,6 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+	LEDGER_CLAIM_MS = 1000,    /* for the process that had the file to end */
+	LEDGER_TORN_MAX = 1 << 20, /* unreadable bytes that are kept for people */
+};
+
 enum { TORN_NAME = 64 };
 
 /* --- Eviction ------------------------------------------------------------------- */

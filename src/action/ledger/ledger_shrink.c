@@ -13,6 +13,14 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum {
+	LEDGER_STEP_BYTES = 1 << 20, /* bytes copied at once into a new file */
+	LEDGER_STEP = 2000,          /* records copied at once: some milliseconds */
+	LEDGER_ENTRY_BYTES = 200,    /* of a file, for an entry without its answer */
+	LEDGER_GONE_BYTES = 26,      /* of a file, for an id alone */
+	LEDGER_EVENT_BYTES = 60,     /* of a file, for an event */
+};
+
 enum phase { COPY_EVICTED, COPY_EVENTS, COPY_ENTRIES, COPY_FINAL };
 
 struct shrink {

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "browser/page/action_call.h"
+#include "limits.h"
 
 #include <errno.h>
 

@@ -4,11 +4,14 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/jw.h"
+#include "limits.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
+
+enum { CDP_KEPT_MAX = 128 << 20 }; /* bytes of all messages that are awaited */
 
 enum {
 	TOKENS_MAX = 4 << 20, /* 20 bytes each, in a process that is short-lived */

@@ -13,7 +13,14 @@
 #include "base/json.h"
 #include "browser/devtools/pipe.h"
 #include "codec/http/ws.h"
-#include "limits.h"
+
+/* The limits of a connection, sizes in bytes. */
+enum {
+	CDP_PENDING_MAX = 64,    /* calls whose answer was not taken yet */
+	CDP_EVENT_MAX = 8 << 20, /* larger events are ignored; data URLs have 2 MB */
+	CDP_ID_MAX = 64,         /* an identifier of Chrome has 32 digits and a NUL */
+	CDP_WORDS_MAX = 512,     /* the text of an error */
+};
 
 /*
  * Handles an event. session is empty for an event of the browser itself. The function

@@ -4,6 +4,11 @@
 
 #include "base/buf.h"
 
+enum {
+	CDP_HEAD = 256,   /* bytes kept of a longer message, to find its request */
+	CDP_READ = 65536, /* bytes read at once: a pipe holds as many */
+};
+
 struct cdp_pipe {
 	struct buf in;
 	size_t at;   /* where the next message starts */

@@ -1,7 +1,5 @@
 #include "browser/observe/axtree.h"
 
-#include "limits.h"
-
 #include <errno.h>
 
 void axtree_init(struct axtree *t, struct arena *a)

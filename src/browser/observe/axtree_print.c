@@ -6,9 +6,10 @@
 
 #include "base/utf8.h"
 #include "browser/page/pyrepr.h"
-#include "limits.h"
 
 #include <errno.h>
+
+enum { AXTREE_WORDS_MAX = 32 << 20 }; /* bytes of the texts of one line, decoded */
 
 /* The state of the walk in a node that it has entered. */
 struct print_state {

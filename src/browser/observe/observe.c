@@ -6,9 +6,15 @@
 #include "base/jw.h"
 #include "browser/observe/marks.h"
 #include "browser/observe/text.h"
+#include "limits.h"
 
 #include <errno.h>
 #include <stdio.h>
+
+enum {
+	OBSERVE_TEXT_MAX = 32 << 20, /* bytes of a page; escaped it may be twice that */
+	OBSERVE_JSON_MAX = 48 << 20, /* bytes of its tree: CDP_MESSAGE_MAX and frames */
+};
 
 EMBED(observe_mark, "src/browser/observe/mark.js");
 

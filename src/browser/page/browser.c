@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/jw.h"
 #include "base/log.h"
+#include "limits.h"
 #include "proc/tree.h"
 
 #include <dirent.h>

@@ -10,6 +10,11 @@
 
 #include <sys/types.h>
 
+enum {
+	BROWSER_FRAMES_MAX = 512,  /* tracked frames of one tab, 250 bytes each */
+	BROWSER_URL_MAX = 4 << 20, /* bytes of a data URL; Chrome itself stops at 2 MB */
+};
+
 /* The size of the viewport in pixels, as the contract defines it. */
 enum { BROWSER_WIDTH = 1280, BROWSER_HEIGHT = 720 };
 

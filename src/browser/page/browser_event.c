@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "limits.h"
 
 #include <errno.h>
 #include <stdio.h>

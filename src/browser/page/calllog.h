@@ -7,7 +7,11 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "limits.h"
+
+enum {
+	CALLLOG_LINES_MAX = 128, /* seven to an attempt */
+	CALLLOG_LINE_MAX = 2048, /* bytes; an element in one line has 550 */
+};
 
 struct calllog {
 	struct arena *arena;

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+enum { ZIP_DIRECTORY_MAX = 64 << 20 }; /* bytes; see ARCHIVE_ENTRIES_MAX */
+
 enum {
 	LOCAL_SIGN = 0x04034b50,
 	CENTRAL_SIGN = 0x02014b50,

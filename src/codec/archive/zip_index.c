@@ -1,10 +1,13 @@
 #include "codec/archive/zip_index.h"
 
-#include "limits.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+
+enum {
+	ZIP_INDEX_MAX = 64 << 20, /* bytes in a written archive: ten million files */
+	ZIP_INDEX_CHUNK = 65536,  /* bytes by which the index grows and is freed */
+};
 
 struct zip_index_chunk {
 	struct zip_index_chunk *next;

@@ -7,6 +7,13 @@
 
 #include "codec/http/http.h"
 
+/* The limits of the framing, in bytes. */
+enum {
+	HTTP_CHUNK_EXT_MAX = 64,  /* extensions of a chunk are ignored up to here */
+	HTTP_TRAILER_MAX = 8192,  /* trailers are discarded; the limit bounds only time */
+	HTTP_CHUNK_SLACK = 16384, /* allowed framing beyond 8 bytes per data byte */
+};
+
 enum body_state {
 	BODY_DONE,
 	BODY_DATA, /* left bytes of a length or a chunk, or all until the close */

@@ -1,6 +1,7 @@
 #include "codec/http/http.h"
 
 enum {
+	HTTP_METHOD_MAX = 24, /* the longest registered method has 17 letters */
 	/* METHOD SP TARGET SP HTTP/1.1 CRLF */
 	START_MAX = HTTP_METHOD_MAX + 1 + HTTP_TARGET_MAX + 1 + 8 + 2,
 	PORT_DIGITS = 5,

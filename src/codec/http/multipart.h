@@ -6,7 +6,13 @@
 #define CODEC_HTTP_MULTIPART_H
 
 #include "base/buf.h"
-#include "limits.h"
+
+/* The limits of a form, sizes in bytes. */
+enum {
+	MULTIPART_BOUNDARY_MAX = 70, /* the limit of RFC 2046 */
+	MULTIPART_HEAD_MAX = 8192,   /* the head of a part: a file name, escaped twice */
+	MULTIPART_PARTS_MAX = 32,    /* clients need one */
+};
 
 enum multipart_event {
 	MULTIPART_MORE, /* all of the input is used: pass more */

@@ -21,6 +21,14 @@
 
 #include "base/buf.h"
 
+/* The memory of a terminal in bytes: a chunk holds the longest row. */
+enum {
+	VT_CHUNK = 65472, /* a little less than 64 KiB */
+	VT_CHUNKS = 32,
+	VT_MEMORY_MAX = VT_CHUNKS * VT_CHUNK, /* text and open rows: 2 MB */
+	VT_WORK_STEP = 16384,                 /* units: it may drop all lines kept */
+};
+
 struct vt;
 
 /*

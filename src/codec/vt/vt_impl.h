@@ -21,6 +21,11 @@
 #include "codec/vt/vt.h"
 #include "limits.h"
 
+enum {
+	VT_GLYPH_MAX = 47, /* bytes of one character; a family with skin tones has 41 */
+	VT_PARAMS = 16,    /* parameters of one sequence, as xterm */
+};
+
 enum { ZERO_WIDTH_JOINER = 0x200d };
 
 /* Sizes of blocks: chunks, 5 of cells, 9 of glyphs. */

@@ -5,6 +5,8 @@
 #include "base/utf8.h"
 #include "codec/vt/vt_impl.h"
 
+enum { VT_PARAM_MAX = 9999 }; /* beyond any screen */
+
 /* The class of a byte, in any state. */
 enum class {
 	CONTROL,

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
+enum { PROCESS_READ_BUDGET = 256 << 10 }; /* bytes per wake-up and output: 0.1 ms */
+
 /* No events but the end of the pipe, which is reported once, and not at each wait. */
 enum { SOURCE_QUIET = EPOLLONESHOT };
 

@@ -6,6 +6,11 @@
 #include "proc/process/process.h"
 #include "proc/tree.h"
 
+enum {
+	PROCESS_PIPE = 256 << 10, /* bytes; the capacity of a pipe, if permitted */
+	PROCESS_START_MS = 60000, /* a program may be on a slow network disk */
+};
+
 /* State of the stage of stdin; see process_stdin.c. */
 enum process_stage {
 	STAGE_IDLE,

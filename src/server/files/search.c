@@ -10,6 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum {
+	SEARCH_LOOK_MS = 1000,   /* between checks that the client is connected */
+	SEARCH_GRACE_MS = 10000, /* from the deadline to the kill: a dead disk */
+};
+
 /* A search in progress. */
 struct search {
 	struct job job;

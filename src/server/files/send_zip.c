@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
+/* Bytes of the text about files that are not sent. */
+enum { TRANSFER_LEFT_OUT_MAX = 65535 };
+
 /* Smaller files are not compressed. */
 enum { PACK_FROM = 128 };
 

@@ -9,6 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum {
+	TRANSFER_PIPE = 1 << 20,   /* bytes between job and server: fewer turns */
+	TRANSFER_MOVE = 16384,     /* bytes of a reply: less is copied, not spliced */
+	TRANSFER_QUICK_MS = 60000, /* to list, to move...: a network disk may hang */
+};
+
 enum transfer_state {
 	TRANSFER_RECEIVING,  /* the body is passed to the job; there is no reply yet */
 	TRANSFER_DISCARDING, /* the body is discarded, because the job has ended */

@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes of the first piece, doubling: a client waits for it. */
+enum { TRANSFER_FIRST = 4096 };
+
 int transfer_read(struct transfer_io *io, struct str *piece)
 {
 	ssize_t n;

@@ -13,6 +13,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+enum {
+	VIEWER_CONNS_MAX = 64,   /* a browser opens six */
+	VIEWER_BACKLOG = 64,     /* connections that may wait */
+	VIEWER_POLICY_MAX = 512, /* bytes: two hashes and a few words */
+};
+
 static const char address[] = "127.0.0.1";
 
 struct viewer {

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+enum { LEDGER_STEP_MS = 1 }; /* before the next step: other work has its turn */
+
 /* --- The ledger --------------------------------------------------------------- */
 
 /* Puts the ledger's descriptor into init's fd store, where it survives a crash. */
