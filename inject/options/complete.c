@@ -14,6 +14,17 @@ static void complete_quote(struct buf *out, const char *text, const char *escape
 	}
 }
 
+/* The text of an option, valid until the buffer is freed. */
+static const char *complete_read_help(const struct option *o, struct buf *text)
+{
+	const char *help;
+
+	buf_reset(text);
+	manual_write_help(o, text);
+	help = buf_cstr(text);
+	return help ? help : "";
+}
+
 static bool complete_has_option(const struct option *o, const struct command *c)
 {
 	return o->commands & c->bit;
@@ -119,6 +130,8 @@ static void complete_write_bash(struct buf *out)
 static void complete_zsh_option(const struct option *o, struct buf *out)
 {
 	const char *star = o->kind == OPTION_LIST ? "*" : "";
+	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
+	const char *help = complete_read_help(o, &text);
 
 	for (int letter = o->letter ? 1 : 0; letter >= 0; letter--) {
 		buf_puts(out, " \\\n\t\t\t'");
@@ -127,7 +140,7 @@ static void complete_zsh_option(const struct option *o, struct buf *out)
 		else
 			buf_fmt(out, "%s--%s%s", star, o->name, o->value ? "=" : "");
 		buf_putc(out, '[');
-		complete_quote(out, o->help, "[]:\\");
+		complete_quote(out, help, "[]:\\");
 		buf_putc(out, ']');
 		if (o->value) {
 			buf_puts(out, o->default_choice ? "::" : ":");
@@ -144,6 +157,7 @@ static void complete_zsh_option(const struct option *o, struct buf *out)
 		}
 		buf_putc(out, '\'');
 	}
+	buf_free(&text);
 }
 
 static void complete_zsh_command(const struct command *c, struct buf *out)
@@ -203,6 +217,8 @@ static void complete_fish_quote(struct buf *out, const char *text)
 static void complete_fish_option(
 	const struct option *o, const struct command *c, struct buf *out)
 {
+	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
+
 	buf_fmt(out, "complete -c od-runtime -n '__fish_seen_subcommand_from %s' -l %s",
 		c->name, o->name);
 	if (o->letter)
@@ -216,8 +232,9 @@ static void complete_fish_option(
 		buf_puts(out, o->offer == OFFER_FILES ? " -r -F" : " -x");
 	}
 	buf_puts(out, " -d '");
-	complete_fish_quote(out, o->help);
+	complete_fish_quote(out, complete_read_help(o, &text));
 	buf_puts(out, "'\n");
+	buf_free(&text);
 }
 
 static void complete_write_fish(struct buf *out)

@@ -6,74 +6,91 @@
 
 enum { HELP_COLUMN = 28, HELP_COLUMNS = 79 };
 
-static void help_pad_column(struct buf *out, size_t *at, size_t column)
+/* Writes the text at HELP_COLUMN, behind the term that begins at offset from. */
+static void help_write_row(struct buf *b, size_t from, struct str text)
 {
-	for (; *at < column; (*at)++)
-		buf_putc(out, ' ');
-}
+	size_t at = b->n - from;
 
-/* Writes the text in lines of at most HELP_COLUMNS; at is the current column. */
-static void help_wrap_text(struct str text, size_t at, struct buf *out)
-{
-	bool begun = at < HELP_COLUMN;
-
-	while (text.n) {
-		struct str word = str_cut(&text, ' ');
-
-		if (!begun || at + 1 + word.n > HELP_COLUMNS) {
-			buf_putc(out, '\n');
-			at = 0;
-		}
-		begun = true;
-		if (at >= HELP_COLUMN) {
-			buf_putc(out, ' ');
-			at++;
-		}
-		help_pad_column(out, &at, HELP_COLUMN);
-		buf_str(out, word);
-		at += word.n;
+	if (at + 2 > HELP_COLUMN) {
+		buf_putc(b, '\n');
+		at = 0;
 	}
-	buf_putc(out, '\n');
+	manual_wrap_text(text, at, HELP_COLUMN, HELP_COLUMNS, b);
 }
 
-static void help_options(struct buf *b, uint64_t bit, bool shared)
+static void help_write_group(
+	struct buf *b, uint64_t bit, enum option_group group, const char *title)
 {
+	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
 	const struct option *o;
 
+	buf_fmt(b, "\n%s:\n", title);
 	for (size_t i = 0; (o = options_get_row(i)); i++) {
 		size_t from = b->n;
 
-		if (!(o->commands & bit) || (o->commands == FOR_ALL) != shared)
+		if (!(o->commands & bit) || o->group != group)
 			continue;
-		buf_puts(b, "  ");
+		buf_puts(b, o->letter ? "  " : "      ");
 		manual_write_option(o, b);
-		help_wrap_text(str_c(o->help), b->n - from, b);
+		buf_reset(&text);
+		manual_write_help(o, &text);
+		help_write_row(b, from, buf_view(&text));
 	}
+	buf_free(&text);
 }
 
-static void help_rows(struct buf *b, const char *title, const struct manual_row *row)
+static void help_write_rows(
+	struct buf *b, const char *title, const struct manual_row *row)
 {
 	buf_fmt(b, "\n%s:\n", title);
 	for (; row->name; row++) {
 		size_t from = b->n;
 
 		buf_fmt(b, "  %s", row->name);
-		help_wrap_text(str_c(row->text), b->n - from, b);
+		help_write_row(b, from, str_c(row->text));
 	}
 }
 
-static void help_all(struct buf *b)
+static void help_write_all(struct buf *b)
 {
 	buf_puts(b,
-		"Usage: od-runtime COMMAND [OPTION...] [ARGUMENT...]\n"
-		"Turns images into sandboxes that execute actions.\n\nCommands:\n");
+		"Usage: od-runtime COMMAND [OPTION...] [ARGUMENT...]\n\n"
+		"od-runtime turns images into sandboxes that execute actions.\n\n"
+		"Commands:\n");
 	for (const struct command *c = commands; c->name; c++)
 		if (!c->hidden)
 			buf_fmt(b, "  %-10s %s\n", c->name, c->help);
-	buf_puts(b, "\nOptions of every command:\n");
-	help_options(b, FOR_ALL, true);
-	help_rows(b, "Environment", manual_environment);
-	help_rows(b, "Exit codes", manual_exits);
+	help_write_group(b, FOR_ALL, OPTION_GROUP_COMMON, "Options of every command");
+	help_write_rows(b, "Environment", manual_environment);
+	help_write_rows(b, "Exit codes", manual_exits);
+	buf_puts(b, "\n\"od-runtime COMMAND --help\" prints the options of a command.\n");
+}
+
+static void help_write_command(struct buf *b, const struct command *c)
+{
+	struct buf purpose = BUF_INIT(INJECT_TEXT_MAX);
+
+	buf_fmt(b, "Usage: od-runtime %s %s\n\n", c->name, c->args);
+	manual_write_sentence(&purpose, c->help);
+	if (c->more)
+		buf_fmt(&purpose, " %s", c->more);
+	manual_wrap_text(buf_view(&purpose), 0, 0, HELP_COLUMNS, b);
+	buf_reset(&purpose);
+	for (unsigned g = OPTION_GROUP_IMAGE; g < OPTION_GROUPS; g++) {
+		const char *title = manual_group_title(c, (enum option_group)g);
+
+		if (title)
+			help_write_group(b, c->bit, (enum option_group)g, title);
+	}
+	manual_write_forms(c, &purpose);
+	if (purpose.n) {
+		buf_putc(b, '\n');
+		manual_wrap_text(buf_view(&purpose), 0, 0, HELP_COLUMNS, b);
+	}
+	buf_free(&purpose);
+	buf_fmt(b, "\n%s:\n", c->example[1] ? "Examples" : "Example");
+	for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->example[i]; i++)
+		buf_fmt(b, "  %s\n", c->example[i]);
 }
 
 int options_print_help(const struct command *c)
@@ -81,14 +98,10 @@ int options_print_help(const struct command *c)
 	struct buf b = BUF_INIT(INJECT_TEXT_MAX);
 	int r;
 
-	if (c) {
-		buf_fmt(&b, "Usage: od-runtime %s %s\n%s.\n\nOptions:\n", c->name,
-			c->args, c->help);
-		help_options(&b, c->bit, false);
-		help_options(&b, c->bit, true);
-	} else {
-		help_all(&b);
-	}
+	if (c)
+		help_write_command(&b, c);
+	else
+		help_write_all(&b);
 	r = out_write_buf(&b);
 	buf_free(&b);
 	return r;

@@ -113,10 +113,27 @@ enum option_kind {
 /* The completions that a shell offers for a value. */
 enum option_offer { OFFER_NOTHING, OFFER_FILES, OFFER_FOLDERS };
 
+/* The groups of options in the help, in its order; help.c has their titles. */
+enum option_group {
+	OPTION_GROUP_IMAGE = 1,
+	OPTION_GROUP_CLIENT,
+	OPTION_GROUP_COMMAND,
+	OPTION_GROUP_FILES,
+	OPTION_GROUP_NETWORK,
+	OPTION_GROUP_RESOURCES,
+	OPTION_GROUP_PRIVILEGES,
+	OPTION_GROUP_LIFECYCLE,
+	OPTION_GROUP_COMMON, /* the options of every command */
+	OPTION_GROUPS,
+};
+
 struct option {
 	const char *name;
 	const char *value; /* the placeholder of the value in the help; NULL for flags */
-	const char *help;
+	const char *help;  /* a verb phrase, without default and example */
+	const char *by_default; /* the value without the option; NULL: none */
+	const char *example;    /* a value as a user types it; NULL: none */
+	enum option_group group;
 	char letter;
 	enum option_kind kind;
 	enum option_offer offer;
@@ -151,14 +168,18 @@ enum command_subject {
 	SUBJECT_WORD,  /* one of the words that the command defines */
 };
 
+enum { COMMAND_EXAMPLES_MAX = 2 };
+
 struct command {
 	const char *name;
-	const char *args;   /* operands as the help shows them */
-	const char *help;   /* one line */
-	size_t operands;    /* the number of required operands */
-	bool last_optional; /* or one operand less */
-	bool variadic;      /* or more operands; each is the name of a sandbox */
-	bool hidden;        /* for packagers: not in the list of commands */
+	const char *args; /* operands as the help shows them */
+	const char *help; /* the purpose: one line that begins with a verb */
+	const char *more; /* sentences that explain more; NULL: none */
+	const char *example[COMMAND_EXAMPLES_MAX]; /* command lines */
+	size_t operands;                           /* the number of required operands */
+	bool last_optional;                        /* or one operand less */
+	bool variadic; /* or more operands; each is the name of a sandbox */
+	bool hidden;   /* for packagers: not in the list of commands */
 	enum command_subject subject;
 	enum command_argv argv;
 	uint64_t bit;                        /* its bit in the commands of an option */

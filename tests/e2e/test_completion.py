@@ -159,6 +159,31 @@ def test_docs():
            "docs/commands.md is what the program says")
 
 
+def titles(text):
+    return re.findall(r"^(\S.*):$", text, re.M)
+
+
+def test_help():
+    """The help of each command: its usage, its purpose, its groups of options and its examples."""
+    commands = re.findall(r"^  ([a-z]+) ", od("--help").stdout.split("Options")[0], re.M)
+    last = "Options of every command"
+    for command in commands:
+        text = od(command, "--help").stdout
+        eq(od("help", command).stdout, text, f"{command} --help is help {command}")
+        eq([line for line in text.splitlines() if len(line) > 79], [], f"{command}: lines have 79 columns")
+        terms = [re.split(" {2,}", line.strip())[0] for line in text.splitlines() if re.match(" {2,6}-", line)]
+        eq([t for t in terms if not re.fullmatch(r"(-\w, )?--[a-z-]+( \S+)?", t)], [],
+           f"{command}: two blanks separate an option from its help")
+        ok(text.startswith(f"Usage: od-runtime {command} "), f"{command}: usage")
+        ok(re.match(r"[A-Z][a-z]+ .*[^.]\.", text.split("\n\n")[1], re.S), f"{command}: a sentence")
+        ok(titles(text)[-2:] in ([last, "Example"], [last, "Examples"]), f"{command}: the last titles", titles(text))
+        ok(text.splitlines()[-1].find("od-runtime " + command) > 0, f"{command}: an example")
+    eq(titles(od("run", "--help").stdout),
+       ["Image", "Client and API", "Command and environment", "Files", "Network", "Resources",
+        "Privileges and isolation", "Name, lifecycle and log", last, "Examples"], "the groups of run")
+    eq(titles(od("logs", "--help").stdout), ["Options", last, "Examples"], "logs has one group")
+
+
 def test_complete_table():
     """Each option and command of the help is in every script and in the page."""
     commands = re.findall(r"^  ([a-z]+) ", od("--help").stdout.split("Options")[0], re.M)

@@ -1,6 +1,8 @@
 #include "inject/options/options.h"
 
 #include "inject/console/out.h"
+#include "inject/options/manual.h"
+#include "inject/options/options_rows.h"
 #include "tests/tap.h"
 
 enum { WORDS_MAX = 16 };
@@ -301,6 +303,144 @@ static void test_help(void)
 	ok(n >= 10, "all commands are there");
 }
 
+/* Whether the text begins with a lower-case word that may be a verb. */
+static bool has_verb(const char *text)
+{
+	static const char *const others[] = {"a", "all", "an", "as", "each", "how", "if",
+		"in", "its", "no", "not", "one", "only", "private", "same", "the", "this",
+		"user", "what", "when", "where", "whether", "which", "who", "with"};
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+
+	if (!n || text[n] != ' ')
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(others); i++)
+		if (strlen(others[i]) == n && strncmp(text, others[i], n) == 0)
+			return false;
+	return true;
+}
+
+static void test_option_rows(void)
+{
+	static struct options values;
+	const struct option *opt;
+
+	for (size_t i = 0; (opt = options_get_row(i)); i++) {
+		ok(has_verb(opt->help), "the help of --%s begins with a verb", opt->name);
+		ok(!strstr(opt->help, "default: ") && !strstr(opt->help, "example: ") &&
+				opt->help[strlen(opt->help) - 1] != '.',
+			"the help of --%s has no default, example or full stop",
+			opt->name);
+		ok(opt->group >= OPTION_GROUP_IMAGE && opt->group < OPTION_GROUPS &&
+				(opt->group == OPTION_GROUP_COMMON) ==
+					(opt->commands == FOR_ALL),
+			"--%s has a group", opt->name);
+		ok(opt->value || !opt->example, "--%s has no example without a value",
+			opt->name);
+		if (opt->example)
+			is_int(options_set_value(&values, opt, opt->example), 0,
+				"the example of --%s is a value of it", opt->name);
+	}
+}
+
+/*
+ * Cuts a command line at blanks, as a shell does, without the words before od-runtime and
+ * behind a redirection, a pipe or a parenthesis. The number of words.
+ */
+static int cut_line(const char *line, char *text, char **argv)
+{
+	const char *p = strstr(line, "od-runtime ");
+	char quote = '\0';
+	int n = 0;
+
+	for (bool begun = false; p && *p && n < WORDS_MAX; p++) {
+		if (!quote && strchr("<>|&;)", *p))
+			break;
+		if (quote ? *p == quote : *p == '\'' || *p == '"') {
+			quote = quote ? '\0' : *p;
+		} else if (!quote && *p == ' ') {
+			begun = false;
+			*text++ = '\0';
+		} else {
+			if (!begun)
+				argv[n++] = text;
+			begun = true;
+			*text++ = *p;
+		}
+	}
+	*text = '\0';
+	return n;
+}
+
+static void test_examples(void)
+{
+	char text[256], *argv[WORDS_MAX];
+
+	is_int(cut_line("eval \"$(od-runtime x 'a b' c)\"", text, argv), 4, "words");
+	is_str(argv[2], "a b", "a quoted word");
+	is_str(argv[3], "c", "a word before a parenthesis");
+	for (const struct command *c = commands; c->name; c++) {
+		ok(has_verb(c->help), "the help of %s begins with a verb", c->name);
+		ok(strlen(c->help) < 68, "the help of %s fits into a line", c->name);
+		ok(c->example[0], "%s has an example", c->name);
+		for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->example[i]; i++) {
+			int n = cut_line(c->example[i], text, argv);
+
+			is_int(options_read(&o, n, argv), 0, "%s", c->example[i]);
+			ok(o.command == c && strlen(c->example[i]) < 78,
+				"it is a short example of %s", c->name);
+		}
+	}
+	for (const struct manual_row *row = manual_examples; row->name; row++) {
+		int n = cut_line(row->name, text, argv);
+
+		is_int(options_read(&o, n, argv), 0, "%s", row->name);
+	}
+}
+
+static const char *find_title(const char *line, enum option_group group)
+{
+	is_int(read_line(line), 0, "%s", line);
+	return manual_group_title(o.command, group);
+}
+
+static void test_groups(void)
+{
+	is_str(find_title("run i", OPTION_GROUP_NETWORK), "Network", "a group of run");
+	is_str(find_title("run i", OPTION_GROUP_RESOURCES), "Resources", "another");
+	is_str(find_title("run i", OPTION_GROUP_COMMON), "Options of every command",
+		"the last group");
+	is_str(find_title("logs box", OPTION_GROUP_LIFECYCLE), "Options",
+		"the only group of logs");
+	ok(!find_title("logs box", OPTION_GROUP_NETWORK), "logs has no other group");
+	ok(!find_title("wait box", OPTION_GROUP_LIFECYCLE), "wait has no options");
+}
+
+/* The composed text of the first option with the name. */
+static void check_text(const char *name, const char *expected)
+{
+	struct buf text = BUF_INIT(1024);
+	const struct option *opt;
+
+	for (size_t i = 0; (opt = options_get_row(i)); i++)
+		if (strcmp(opt->name, name) == 0)
+			break;
+	ok(opt, "there is --%s", name);
+	if (opt)
+		manual_write_help(opt, &text);
+	is_str(buf_cstr(&text), expected, "the text of --%s", name);
+	buf_free(&text);
+}
+
+static void test_texts(void)
+{
+	check_text("memory",
+		"limit the memory of the sandbox (example: 512m; default: no limit)");
+	check_text("shm-size", "set the size of /dev/shm (example: 1g)");
+	check_text("keep",
+		"keep the newest N runtime images of each base image (default: 3)");
+	check_text("version", "print the version");
+}
+
 int main(void)
 {
 	test_good();
@@ -311,5 +451,9 @@ int main(void)
 	test_bad();
 	test_bad_numbers();
 	test_help();
+	test_option_rows();
+	test_examples();
+	test_groups();
+	test_texts();
 	return done_testing();
 }

@@ -1,0 +1,82 @@
+/* Options of single commands, and of all commands. */
+#include "inject/options/options_rows.h"
+
+const struct option options_of_command[] = {
+	{"output", "FILE", "write the PNG to FILE", TEXT, FILES, .letter = 'o',
+		AT(output), DEFAULT("stdout"), EXAMPLE("page.png"), GROUP(FILES),
+		.commands = FOR_SCREENSHOT},
+	{"follow", NULL, "print new lines until the sandbox stops", FLAG, .letter = 'f',
+		AT(follow), GROUP(LIFECYCLE), .commands = FOR_LOGS},
+	{"tail", "N", "print only the last N lines", NUMBER(0, INT32_MAX), .letter = 'n',
+		AT(tail), SEEN(has_tail), DEFAULT("all lines"), EXAMPLE("100"),
+		GROUP(LIFECYCLE), .commands = FOR_LOGS},
+	{"since", "TIME",
+		"print only lines since TIME: seconds since 1970, or a duration before "
+		"now",
+		TEXT, AT(since), EXAMPLE("1h30m"), GROUP(LIFECYCLE),
+		.commands = FOR_LOGS},
+	{"until", "TIME",
+		"print only lines until TIME: seconds since 1970, or a duration before "
+		"now",
+		TEXT, AT(until), EXAMPLE("90s"), GROUP(LIFECYCLE), .commands = FOR_LOGS},
+	{"timestamps", NULL, "print the time before each line", FLAG, .letter = 't',
+		AT(timestamps), GROUP(LIFECYCLE), .commands = FOR_LOGS},
+	{"all", NULL, "list stopped sandboxes too, as ps does without this option", FLAG,
+		.letter = 'a', AT(all), GROUP(LIFECYCLE), .commands = FOR_PS},
+	{"filter", "KEY=VALUE", "list only sandboxes with this name, id, status or label",
+		LIST(LIST_FILTER), EXAMPLE("status=running"), GROUP(LIFECYCLE),
+		.commands = FOR_PS},
+	{"stats", NULL,
+		"ask the engine for CPU and MEMORY of sandboxes whose server does not "
+		"answer on a port of this machine; some engines need a second for this",
+		FLAG, AT(stats), GROUP(LIFECYCLE), .commands = FOR_PS},
+	{"no-stats", NULL, "omit the columns CPU (CPU time since the start) and MEMORY",
+		FLAG, AT(no_stats), GROUP(LIFECYCLE), .commands = FOR_PS},
+	{"quiet", NULL, "print only names", FLAG, .letter = 'q', AT(quiet),
+		GROUP(LIFECYCLE), .commands = FOR_PS},
+	{"time", "DURATION", "kill the sandbox if it has not stopped after DURATION",
+		DURATION(0, 3600), .letter = 't', AT(time), SEEN(has_time),
+		DEFAULT("the --stop-timeout of the sandbox, else 10s"), EXAMPLE("5m"),
+		GROUP(LIFECYCLE), .commands = FOR_STOP | FOR_RESTART},
+	{"signal", "SIGNAL", "send SIGNAL", TEXT, .letter = 's', AT(signal),
+		DEFAULT("KILL"), EXAMPLE("TERM"), GROUP(LIFECYCLE), .commands = FOR_KILL},
+	{"force", NULL, "stop a running sandbox first", FLAG, .letter = 'f', AT(force),
+		GROUP(LIFECYCLE), .commands = FOR_RM},
+	{"address", "ADDRESS:PORT", "listen on ADDRESS:PORT; port 0 means a free port",
+		TEXT, AT(address), DEFAULT("127.0.0.1:8787"), GROUP(NETWORK),
+		.commands = FOR_LISTEN},
+	{"token", "FILE",
+		"derive the tokens of sandboxes from the secret in FILE, at least 16 "
+		"bytes that stay on this machine; \"openssl rand -hex 32\" prints a "
+		"secret, and od-runtime token prints the tokens",
+		TEXT, FILES, AT(token), GROUP(NETWORK), .commands = FOR_LISTEN},
+	{"no-token", NULL,
+		"accept sandboxes without a token; the first sandbox that uses a name "
+		"keeps it while it is connected",
+		FLAG, AT(no_token), GROUP(NETWORK), .commands = FOR_LISTEN},
+	{"operator", NULL,
+		"print the operator's token, which permits GET /sandboxes, the list of "
+		"the sandboxes",
+		FLAG, AT(operator), GROUP(NETWORK), .commands = FOR_TOKEN},
+	{"tls-cert", "FILE",
+		"serve TLS 1.2 with the certificate chain in FILE (PEM); needs --tls-key",
+		TEXT, FILES, AT(tls_cert), GROUP(NETWORK), .commands = FOR_LISTEN},
+	{"tls-key", "FILE", "use the private key in FILE (PEM) for --tls-cert", TEXT,
+		FILES, AT(tls_key), GROUP(NETWORK), .commands = FOR_LISTEN},
+	{"tls-client-ca", "FILE",
+		"accept only clients with a certificate of the authority in FILE (PEM)",
+		TEXT, FILES, AT(tls_client_ca), GROUP(NETWORK), .commands = FOR_LISTEN},
+	{"host", "URL",
+		"use the engine at URL: unix:///PATH, or tcp://HOST:PORT over TLS", TEXT,
+		AT(host), DEFAULT("DOCKER_HOST, else the usual socket"), GROUP(COMMON),
+		.commands = FOR_ALL},
+	{"json", NULL, "print JSON for programs", FLAG, AT(json), GROUP(COMMON),
+		.commands = FOR_ALL},
+	{"help", NULL, "print this help", FLAG, .letter = 'h', AT(help), GROUP(COMMON),
+		.commands = FOR_ALL},
+	{"version", NULL, "print the version", FLAG, AT(version), GROUP(COMMON),
+		.commands = FOR_ALL},
+};
+
+const size_t options_of_command_n =
+	sizeof(options_of_command) / sizeof(*options_of_command);
