@@ -6,7 +6,8 @@ const struct command commands[] = {
 	{"build", "IMAGE [OPTION...]",
 		"make a runtime image of IMAGE and print its name or digest",
 		.example = {"od-runtime build -t agent:1 debian:12",
-			"od-runtime build registry:debian:12 -o oci:./image"},
+			"od-runtime build registry:docker.io/library/debian:12 -o "
+			"oci:./image"},
 		.operands = 1, .subject = SUBJECT_IMAGE, .bit = FOR_BUILD,
 		.run = cmd_build},
 	{"dockerfile", "IMAGE [OPTION...]",

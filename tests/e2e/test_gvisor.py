@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 import harness
-from harness import Client, eq, ok, skip, until, wait_exit
+from harness import Client, eq, has, ok, skip, until, wait_exit
 
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
 CAPS = ["CAP_" + c for c in (

@@ -377,8 +377,10 @@ static void check(void)
 {
 	size_t n = 0;
 
-	for (const struct channel *c = stream->channels; c; c = c->next, n++)
+	LIST_EACH (const struct channel, c, &stream->channels, node) {
 		assert(c->stream == stream && find_opened(c->id) < opened_n);
+		n++;
+	}
 	assert(n == opened_n && n == stream->channels_n);
 	assert(!stream->turn || stream_find(stream, stream->turn->id) == stream->turn);
 }
