@@ -521,10 +521,9 @@ void mcp_server_drain(struct mcp_server *server)
 
 void mcp_server_free(struct mcp_server *server)
 {
-	struct mcp_session *s;
 	struct mcp_call *c;
 
-	while ((s = LIST_FIRST(&server->sessions, struct mcp_session, node))) {
+	LIST_EACH (struct mcp_session, s, &server->sessions, node) {
 		while ((c = mcp_server_get_first_call(s))) {
 			server->ops->drop(c);
 			mcp_server_unlink_call(c);
