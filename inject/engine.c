@@ -60,22 +60,21 @@ int engine_version(struct str text, unsigned *minor)
 }
 
 /*
- * Clean-up consists of many requests. After an exchange with the engine failed, the next
- * is likely to fail, too: then all requests of clean-up have TIDY_TOTAL_MS together, and
- * each has TIDY_SILENT_MS if the engine was silent.
+ * Clean-up consists of many requests, and a bad engine fails each of them late. After the
+ * engine was silent once, each answer of clean-up has TIDY_SILENT_MS. Failed requests of
+ * clean-up take TIDY_TOTAL_MS together; then the others are not sent.
  */
-static bool engine_has_failed, engine_was_silent;
-static uint64_t engine_tidy_until; /* monotonic ms; 0: no limit yet */
+static bool engine_was_silent;
+static uint64_t engine_tidy_lost_ms; /* spent in failed requests of clean-up */
 
-static void engine_note_failure(int r)
+static void engine_note_silence(int r)
 {
-	engine_has_failed = engine_has_failed || (r && r != -EINTR);
 	engine_was_silent = engine_was_silent || r == -ETIMEDOUT || r == -ETIME;
 }
 
 int engine_fail(const struct engine *e, int r)
 {
-	engine_note_failure(r);
+	engine_note_silence(r);
 	if (e->quiet)
 		return r;
 	switch (r) {
@@ -184,15 +183,6 @@ static uint32_t engine_idle_ms(const struct engine *e)
 	return ms;
 }
 
-static bool engine_is_out_of_time(const struct engine *e)
-{
-	if (!e->tidies || !engine_has_failed)
-		return false;
-	if (!engine_tidy_until)
-		engine_tidy_until = clock_ms() + TIDY_TOTAL_MS;
-	return clock_ms() >= engine_tidy_until;
-}
-
 /* Sends a request and reads the whole answer. Prints nothing. */
 static int ask(const struct engine *e, struct reply *reply, const char *method,
 	const struct target *target, struct str body)
@@ -205,18 +195,21 @@ static int ask(const struct engine *e, struct reply *reply, const char *method,
 		.parts = &body,
 		.parts_n = body.n ? 1 : 0,
 	};
+	uint64_t began = clock_ms();
 	struct call c;
 	int r;
 
 	reply_init(reply);
-	if (engine_is_out_of_time(e))
+	if (e->tidies && engine_tidy_lost_ms >= TIDY_TOTAL_MS)
 		return -ETIME;
 	r = exchange(e, &c, &q, engine_idle_ms(e));
 	if (!r)
 		r = call_collect(&c, &reply->body);
-	engine_note_failure(r);
+	engine_note_silence(r);
 	if (!r)
 		reply->status = c.head.status;
+	else if (e->tidies)
+		engine_tidy_lost_ms += clock_ms() - began;
 	call_close(&c);
 	return r;
 }
