@@ -18,14 +18,21 @@ OLD, NEW = b"old " * 1000, b"new, and longer " * 9000
 FORM = f"multipart/form-data; boundary={BOUNDARY}"
 
 
+def read_if_there(path):
+    try:
+        return read(path)
+    except FileNotFoundError:
+        return None
+
+
 def below(top):
-    """What is below top: names, and the content of files."""
+    """What is below top: names, and the content of files, None for those that are removed meanwhile."""
     out = {}
     for path, folders, files in os.walk(top):
         for name in folders:
             out[os.path.relpath(os.path.join(path, name), top)] = None
         for name in files:
-            out[os.path.relpath(os.path.join(path, name), top)] = read(os.path.join(path, name))
+            out[os.path.relpath(os.path.join(path, name), top)] = read_if_there(os.path.join(path, name))
     return out
 
 

@@ -421,9 +421,14 @@ static bool read_one(struct shell *s, bool commit, int ms)
 {
 	struct pollfd w = {.fd = s->master, .events = POLLIN};
 	size_t room;
+	int r;
 	char *p = spool_room(&s->spool, &room);
 
-	if (poll(&w, 1, ms) != 1 || read(s->master, p, 1) != 1)
+	/* The end of a child interrupts the wait. */
+	do
+		r = poll(&w, 1, ms);
+	while (r < 0 && errno == EINTR);
+	if (r != 1 || read(s->master, p, 1) != 1)
 		return false;
 	if (commit)
 		spool_commit(&s->spool, 1);
