@@ -217,11 +217,8 @@ static void test_cap_one_wake_up(void)
 		peer_say(&next[i], GET("/x"));
 	}
 	ready_n = 0;
-	for (unsigned before = IDLE; ready_n < IDLE && before != ready_n;) {
-		before = ready_n;
-		tick();
-	}
-	is_int(ready_n, IDLE, "no wake-up leaves all peers that wait unserved");
+	tick();
+	is_int(ready_n, IDLE, "one wake-up serves all peers that wait");
 	for (int i = 0; i < IDLE; i++) {
 		peer_expect(
 			&next[i], "\r\n\r\nok", "a peer of the backlog has its answer");
