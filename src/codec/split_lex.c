@@ -126,17 +126,19 @@ static void split_lex_skip_single(struct splitter *m)
 		unsigned char c = (unsigned char)split_peek(m, 0);
 		char next = split_peek(m, 1);
 
-		if (c == '\\' && next && next != '\'')
+		if (c == '\\' && next != '\'')
 			m->at++;
 		else if (stops[c] & IN_PAIR)
 			break;
 	}
-	if (m->at == m->text.n)
+	if (m->at >= m->text.n) {
+		m->at = m->text.n;
 		m->state = SPLIT_OPEN;
-	else if (split_peek(m, 0) == '\'')
+	} else if (split_peek(m, 0) == '\'') {
 		m->at++;
-	else
+	} else {
 		split_lose(m);
+	}
 }
 
 /* Skips or opens a quote or an expansion; false if none begins here. */

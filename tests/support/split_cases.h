@@ -356,6 +356,7 @@ static const char *const unfinished[] = {
 	"echo \"$(ls",
 	"echo ${x",
 	"echo \"${x%'a b",
+	"echo \"${x%'a\\",
 	"echo ${x:-a}${y:-\n",
 	"echo $((1 + (2)",
 	"((1 + 2",
