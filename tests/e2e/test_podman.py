@@ -6,6 +6,7 @@ container of its own. All of it is in a network of its own, so that no bridge st
 """
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -80,7 +81,12 @@ class Podman:
         self.service = subprocess.Popen(
             self.argv("system", "service", "-t", "0", "unix://" + self.socket), env=self.env,
             cwd=self.top, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **as_user)
-        return None if harness.until(lambda: os.path.exists(self.socket)) else "it does not listen"
+        return None if harness.until(self.answers) else "it does not listen"
+
+    def answers(self):
+        """Whether the service accepts connections; its socket exists a moment before."""
+        with socket.socket(socket.AF_UNIX) as s:
+            return s.connect_ex(self.socket) == 0
 
     def end(self):
         if self.service:
