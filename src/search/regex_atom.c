@@ -161,10 +161,12 @@ int regex_parse_escape(struct regex_parser *p)
 	};
 	struct chars set = {.n = 0};
 	uint32_t letter, cp;
+	size_t at;
 	int r;
 
 	if (!p->rest.n)
 		return regex_refuse(p, regex_here(p) - 1, "a backslash at the end");
+	at = regex_here(p);
 	letter = utf8_next(&p->rest);
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
 		if (letter == (uint32_t)checks[i].letter) {
@@ -178,6 +180,8 @@ int regex_parse_escape(struct regex_parser *p)
 		return 0;
 	}
 	r = regex_parse_escaped(p, letter, &cp);
+	if (!r && cp == '\n')
+		r = regex_refuse(p, at, "lines are searched one by one");
 	if (!r)
 		regex_put_char(p, cp);
 	return r;

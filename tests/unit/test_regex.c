@@ -176,6 +176,8 @@ static const struct bad {
 	{"(a)\\1", 4, "references to groups are not supported"},
 	{"\\n", 1, "lines are searched one by one, \\n is in none"},
 	{"a\nb", 1, "lines are searched one by one"},
+	{"\\\n", 1, "lines are searched one by one"},
+	{"a\\x0a", 2, "lines are searched one by one"},
 	{"\\pL", 1, "Unicode properties are not supported"},
 	{"a(?=b)", 1, "look-around is not supported"},
 	{"(?<!a)", 0, "look-around is not supported"},
