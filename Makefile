@@ -41,10 +41,12 @@ endif
 # --- Sources ------------------------------------------------------------------
 
 MAINS = src/main.c src/plugins_main.c inject/main.c
-LIB_SRC := $(filter-out $(MAINS),$(sort $(wildcard src/*.c src/*/*.c src/*/*/*.c)))
-INJECT_SRC := $(filter-out $(MAINS),$(sort $(wildcard inject/*/*.c inject/*/*/*.c)))
-UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c tests/patches/test_*.c))
-INTEGRATION_SRC := $(sort $(wildcard tests/integration/test_*.c))
+# The files of a folder and of the folders below it. Tests mirror the folders of src and inject.
+files_below = $(sort $(foreach d,/ /*/ /*/*/ /*/*/*/,$(wildcard $1$d$2)))
+LIB_SRC := $(filter-out $(MAINS),$(call files_below,src,*.c))
+INJECT_SRC := $(filter-out $(MAINS),$(call files_below,inject,*.c))
+UNIT_SRC := $(call files_below,tests/unit,test_*.c) $(sort $(wildcard tests/patches/test_*.c))
+INTEGRATION_SRC := $(call files_below,tests/integration,test_*.c)
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 
 # What goes into a sandbox, and what brings it there.
@@ -177,7 +179,7 @@ $(B)/$1/od-runtime: $(B)/$1/obj/inject/main.o $(B)/$1/inject.a $(B)/$1/lib.a \
 	@echo "  LINK $$@"
 	$$(Q)$$(call LINK_$1,$$^)
 
-# Tests of any folder: tests/unit/test_str.c is linked to KIND/unit/test_str.
+# Tests of any folder: tests/unit/base/test_str.c is linked to KIND/unit/base/test_str.
 $(B)/$1/%: $(B)/$1/obj/tests/%.o $(B)/$1/inject.a $(B)/$1/lib.a $(B)/$1/third_party.a
 	@mkdir -p $$(@D)
 	@echo "  LINK $$@"
@@ -246,10 +248,10 @@ third_party: $(foreach k,release test,$(B)/$k/third_party.a)
 
 programs_of = $(patsubst tests/%.c,$(B)/$1/%,$2)
 # The longest first, so that none of them runs on alone at the end.
-E2E_LONG := $(addprefix tests/e2e/test_,$(addsuffix .py,shells hostile transfer_faults \
+E2E_LONG = $(addprefix %/test_,$(addsuffix .py,shells hostile transfer_faults \
 	bare programs tls kill browser_pages kernels))
-E2E := $(E2E_LONG) $(filter-out $(E2E_LONG), \
-	$(sort $(wildcard tests/e2e/*.t tests/e2e/test_*.py)))
+E2E_ALL := $(call files_below,tests/e2e,test_*.py)
+E2E := $(filter $(E2E_LONG),$(E2E_ALL)) $(filter-out $(E2E_LONG),$(E2E_ALL))
 TEST_ENV = OD_BUILD=$(abspath $(B)) OD_SOURCE=$(CURDIR) \
 	UBSAN_OPTIONS=print_stacktrace=1 ASAN_OPTIONS=detect_stack_use_after_return=1
 PROVE = prove -j$(shell expr 2 "*" $$(nproc))
@@ -265,11 +267,13 @@ test: unit integration e2e
 # unit: code alone, in seconds. integration: what starts shells, kernels or other programs, and
 # what computes for long. wanted applies ONLY to the goal that is named.
 chosen = $(if $(filter $1,$(MAKECMDGOALS)),$(call wanted,$2),$2)
-UNIT = $(call programs_of,test,$(UNIT_SRC)) $(sort $(wildcard tests/unit/*.t))
+UNIT = $(call programs_of,test,$(UNIT_SRC)) $(call files_below,tests/unit,*.t)
 INTEGRATION = $(call programs_of,test,$(INTEGRATION_SRC)) \
-	$(sort $(wildcard tests/integration/*.t tests/patches/*.t))
+	$(call files_below,tests/integration,*.t) $(sort $(wildcard tests/patches/*.t))
 unit: $(call chosen,unit,$(UNIT))
 	$(call prove,,$^)
+# It talks to the peer of the unit test.
+tests/integration/net/tls_client.t: $(B)/test/unit/net/test_tls_client
 integration: $(call chosen,integration,$(INTEGRATION))
 	$(call prove,,$^)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Jupyter's own client beside ours, with the same kernels in the same run.
 
-    tests/bench/kernel_peer.py build/x86_64/release/integration/test_kernel
+    tests/bench/kernel_peer.py build/x86_64/release/integration/kernel/test_kernel
     tests/bench/kernel_peer.py --json NAME
 
 Prints the time until a kernel is ready and that of `1+1`, of ours as test_kernel

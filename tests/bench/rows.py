@@ -9,7 +9,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("OD_BUILD") or os.path.join(TOP, "build", os.uname().machine)
 for name, program in (("OD_CLIENT", "od-runtime-client"), ("OD_RUNTIME", "od-runtime")):
     os.environ[name] = os.path.join(BUILD, program)  # the programs that ship, and no others
-sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
+sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 
 
 LOAD = os.path.join(BUILD, "release", "bench", "load")

@@ -34,7 +34,7 @@ def defines(path, name):
 
 def wrong_tests(text):
     found = {os.path.basename(p): os.path.relpath(p, TOP)
-             for p in glob.glob(os.path.join(TOP, "tests/*/*"))}
+             for p in glob.glob(os.path.join(TOP, "tests/**"), recursive=True)}
     for name, function in set(TEST.findall(text)):
         if name not in found:
             yield f"there is no test {name}"
