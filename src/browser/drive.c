@@ -62,7 +62,7 @@ static void drive_store_pages(struct drive *d)
 
 	buf_reset(&d->lost_urls);
 	d->lost_active = 0;
-	for (struct tab *t = b->tabs; t; t = t->next) {
+	LIST_EACH (struct tab, t, &b->tabs, node) {
 		struct str url = buf_view(&t->url);
 
 		if (t->state == TAB_CLOSED || !url.n ||
