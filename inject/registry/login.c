@@ -267,8 +267,8 @@ static int login_run_helper(
 	if (!r && code == 0)
 		r = login_read_helper(buf_view(&answer), a, l);
 	if (r && r != -EINTR)
-		r = out_fail("log in again, or remove it from config.json",
-			"the credential helper %s fails: %s", argv[0] ? argv[0] : "",
+		r = out_fail("log in again, or remove the helper from config.json",
+			"the credential helper %s failed: %s", argv[0] ? argv[0] : "",
 			err_text(r));
 	buf_free(&answer);
 	buf_free(&path);
@@ -313,8 +313,8 @@ int login_find(struct str registry, struct arena *a, struct login *l)
 	if (!r && text.n)
 		r = login_read(buf_view(&text), registry, a, &s);
 	if (r)
-		r = out_fail("see config.json of docker login", "cannot use %.*s: %s",
-			STR_ARG(buf_view(&path)), err_text(r));
+		r = out_fail("correct the file, or run docker login again",
+			"cannot use %.*s: %s", STR_ARG(buf_view(&path)), err_text(r));
 	buf_free(&text);
 	buf_free(&path);
 	if (!r && s.helper.n)

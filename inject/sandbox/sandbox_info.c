@@ -432,15 +432,17 @@ int sandbox_info_request(
 
 	sandbox_origins_init(&origins, e);
 	if (!r && reply.status != 200)
-		r = engine_fail_reply(
-			&reply, "od-runtime ps lists the sandboxes", "asking for %s", id);
+		r = engine_fail_reply(&reply, "od-runtime ps lists the sandboxes",
+			"inspecting the sandbox %s", id);
 	if (!r) {
 		r = json_doc_parse(&d, buf_view(&reply.body));
 		if (!r)
 			r = sandbox_info_read(&origins, &d, &info);
 		if (r == 1 || (r && r != -ENOMEM && r != -EINTR && r > FAIL_BASE))
-			r = out_fail("look into the engine's log",
-				"the engine's description of %s is not understood", id);
+			r = out_fail(ENGINE_NEXT_LOG,
+				"the engine's description of the sandbox %s cannot be "
+				"read",
+				id);
 	}
 	if (!r)
 		sandbox_info_write(&info, which, w);
