@@ -234,8 +234,8 @@ static int drive_start_browser(struct drive *d, struct buf *why)
 void drive_mark_lost(struct drive *d)
 {
 	log_warn("browser: %s",
-		d->endpoint ? "the connection to it has ended"
-			    : "it has ended; it is started again");
+		d->endpoint ? "the connection to the browser has ended"
+			    : "the browser has ended and is started again");
 	drive_store_pages(d);
 	drive_end_browser(d);
 }

@@ -251,7 +251,8 @@ static int browser_end_stuck_dialog(struct tab *t)
 		STR("{\"accept\":false}"), now + CLOSE_MS, NULL, NULL);
 	said = str_c(c->refusal);
 	if (r == ERR_REFUSED && str_find(said, STR("active page")) < said.n) {
-		log_warn("browser: a page with a dialog is stuck; its tab is closed");
+		log_warn("browser: a page with an open dialog does not respond; its tab "
+			 "is closed");
 		t->state = TAB_CLOSED;
 		cdp_fail_session(c, str_c(t->session), -EPIPE);
 		r = browser_call_target(t, "Target.closeTarget", now + CLOSE_MS);
