@@ -64,9 +64,8 @@ static int main_end_interrupted(const struct options *o)
 {
 	if (stop_get_signal() || !stop_is_expired())
 		return -EINTR;
-	out_fail(
-		"what it waited for may go on in the sandbox; od-runtime logs shows what "
-		"the sandbox's server has written",
+	out_fail("the operation may continue in the sandbox; od-runtime logs shows the "
+		 "log of its server",
 		"%s: no answer within --timeout %s", o->command->name, o->timeout_text);
 	return EXIT_TIMEOUT;
 }

@@ -160,8 +160,9 @@ static void config_set_tls(struct reader *r, const char *v)
 {
 	(void)v;
 	if (r->c->role != ROLE_HEALTH)
-		buf_puts(
-			r->errors, "--tls is for health; --tls-cert is for the server\n");
+		buf_puts(r->errors,
+			"--tls is only for the role health; the server needs --tls-cert "
+			"or --tls-self\n");
 	r->c->tls = true;
 }
 
@@ -204,7 +205,8 @@ static void config_add_plugin(struct reader *r, const char *v)
 		if (!strcmp(v, c->disk_plugins[i]))
 			return;
 	if (c->disk_plugins_n == PLUGINS_DISK_MAX)
-		config_add_error(r, "--plugins", v, "is one too many");
+		config_add_error(
+			r, "--plugins", v, "exceeds the maximum number of these options");
 	else
 		c->disk_plugins[c->disk_plugins_n++] = v;
 }
@@ -530,19 +532,19 @@ int config_read(struct config *c, int argc, char **argv, struct buf *errors)
 	config_check_plugins(&r);
 	if (c->entrypoint != CONFIG_ENTRYPOINT_NONE &&
 		(!c->entrypoint_words || !*c->entrypoint_words))
-		buf_puts(r.errors, "--entrypoint: the program's words stand behind --\n");
+		buf_puts(r.errors,
+			"--entrypoint: the program is missing; give it after --\n");
 	if (c->entrypoint == CONFIG_ENTRYPOINT_NONE && c->entrypoint_words)
-		buf_puts(r.errors, "--: words for a program, but no --entrypoint\n");
+		buf_puts(r.errors, "--: a program is given without --entrypoint\n");
 	config_check_browser(&r);
 	if (!c->tls_cert != !c->tls_key)
-		buf_puts(r.errors, "--tls-cert and --tls-key go together\n");
+		buf_puts(r.errors, "--tls-cert and --tls-key need each other\n");
 	if (c->tls_cert && c->tls_self)
-		buf_puts(r.errors, "--tls-self: there is --tls-cert already\n");
+		buf_puts(r.errors, "--tls-self and --tls-cert cannot be combined\n");
 	if (c->tls_client_ca && !c->tls_cert && !c->tls_self)
-		buf_puts(
-			r.errors, "--tls-client-ca goes with --tls-cert or --tls-self\n");
+		buf_puts(r.errors, "--tls-client-ca needs --tls-cert or --tls-self\n");
 	if (!c->connect_cert != !c->connect_key)
-		buf_puts(r.errors, "--connect-cert and --connect-key go together\n");
+		buf_puts(r.errors, "--connect-cert and --connect-key need each other\n");
 	if (c->connect && !strncmp(c->connect, "wss:", 4) && !c->connect_ca &&
 		!c->has_pin)
 		buf_puts(r.errors,

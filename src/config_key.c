@@ -43,12 +43,12 @@ void config_check_key(const struct config *c, struct buf *errors)
 {
 	if (c->no_key && c->has_key)
 		buf_puts(errors,
-			"--no-key: there is a session key (SESSION_API_KEY or "
-			"--key-sha256); leave out either\n");
+			"--no-key and a session key (SESSION_API_KEY or --key-sha256) "
+			"cannot be combined; leave out one of the two\n");
 	else if (!c->no_key && config_is_open(c))
 		buf_fmt(errors,
-			"no session key: everyone who reaches %s could run commands "
-			"here. Set SESSION_API_KEY or --key-sha256, or accept it with "
-			"--no-key\n",
+			"no session key: every program that can connect to %s could run "
+			"commands here. Set SESSION_API_KEY or --key-sha256, or accept "
+			"the risk with --no-key\n",
 			c->address);
 }

@@ -19,8 +19,9 @@ enum { EXIT_FAILED = 1 };
 
 static int cmd_action_fail_reply(const struct sandbox *s)
 {
-	return out_fail("od-runtime update gives the sandbox the client of this version",
-		"the sandbox %s answers with something that is no observation",
+	return out_fail("its client may be of another version: od-runtime update SANDBOX "
+			"replaces it",
+		"the reply of the sandbox %s is not an observation in JSON",
 		s->state.name);
 }
 
@@ -65,7 +66,7 @@ static int cmd_action_make_request(const char *operand, struct buf *request)
 		if (r && r != -ENOMEM)
 			r = out_fail_usage(
 				"{\"action\":\"run\",\"args\":{\"command\":\"ls\"}}",
-				"not an action in JSON: %s", err_text(r));
+				"the action is not valid JSON: %s", err_text(r));
 	}
 	buf_free(&in);
 	return r;

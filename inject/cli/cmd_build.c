@@ -58,7 +58,7 @@ static int cmd_build_print(
 	}
 	r = out_write_line(&out);
 	if (!r && dry && !o->json)
-		out_note("nothing was built; a build would begin at: %s",
+		out_note("nothing was built; a build would start at the step %s",
 			cmd_build_rung_name(p));
 	return r;
 }
@@ -68,15 +68,18 @@ static int cmd_build_print(
 /* Parses --tag into name and tag. 0 or FAIL_USAGE. */
 static int cmd_build_parse_tag(const char *text, struct str *name, struct str *tag)
 {
-	const char *why = "an id or a digest names an image that is there already";
+	const char *why = "an id or a digest can only name an existing image";
 	struct ref ref;
 
 	if (ref_parse(&ref, str_c(text), &why) || ref.is_id || ref.digest.n)
-		return out_fail_usage("as in -t agent:1 or -t host:5000/team/agent",
-			"'%s' cannot be the name of the image: %s", text, why);
+		return out_fail_usage(
+			"give a name such as agent:1 or host:5000/team/agent",
+			"-t '%s' is not a valid image name: %s", text, why);
 	if (engine_image_is_own_name(str_c(text)))
 		return out_fail_usage("choose another name",
-			"-t %s: od-runtime gives names of this kind to its images", text);
+			"-t %s: names of this form are reserved for the images that "
+			"od-runtime names itself",
+			text);
 	*name = str_c(text);
 	*tag = ref.tag.n ? ref.tag : STR("latest");
 	if (ref.tag.n)
@@ -91,7 +94,7 @@ static int cmd_build_add_tag(const struct options *o, const struct plan *p)
 	int r = cmd_build_parse_tag(o->tag, &name, &tag);
 
 	buf_str(&repo, name);
-	buf_fmt(&doing, "naming the image %s", o->tag);
+	buf_fmt(&doing, "tagging the image %s", o->tag);
 	if (!r)
 		r = buf_cstr(&repo) && buf_cstr(&doing)
 			? engine_image_tag(
@@ -111,13 +114,14 @@ static int cmd_build_write_folder(struct plan *p, const char *path)
 	int r;
 
 	if (p->kind == PLAN_AS_IS)
-		return out_fail("use it as it is, or give its base",
-			"%.*s has this od-runtime-client in it already",
+		return out_fail("run it as it is, or build from its base image",
+			"%.*s already contains this od-runtime-client",
 			STR_ARG(buf_view(&p->base_ref)));
 	if (plan_requires_commit(p))
-		return out_fail("build it without --build-folder",
-			"%.*s cannot be used: %s", STR_ARG(buf_view(&p->base_ref)),
-			image_build_refusal(p->base));
+		return out_fail("leave --build-folder out, so that the image is "
+				"committed from a container",
+			"no build folder can be made from %.*s: %s",
+			STR_ARG(buf_view(&p->base_ref)), image_build_refusal(p->base));
 	r = p->kind == PLAN_EXISTS ? plan_probe_base(p) : 0;
 	return r ? r : folder_write(p, path);
 }
@@ -132,8 +136,9 @@ int cmd_build(const struct options *o)
 	int r;
 
 	if (o->via != INJECTION_AUTO && !injection_makes_image(o->via))
-		return out_fail_usage("use run", "--via %s makes no image",
-			injection_method_name(o->via));
+		return out_fail_usage(
+			"use --via build or --via commit, or od-runtime run",
+			"--via %s does not make an image", injection_method_name(o->via));
 	if (o->output)
 		return append_run(o);
 	if (o->tag && (r = cmd_build_parse_tag(o->tag, &name, &tag)))
@@ -171,8 +176,8 @@ int cmd_dockerfile(const struct options *o)
 	if (!r)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	if (!r && p.kind == PLAN_AS_IS)
-		r = out_fail("use it as it is, or give its base",
-			"%s has this od-runtime-client in it already", o->operand[0]);
+		r = out_fail("run it as it is, or build from its base image",
+			"%s already contains this od-runtime-client", o->operand[0]);
 	if (!r && p.kind == PLAN_EXISTS)
 		r = plan_probe_base(&p);
 	if (!r) {

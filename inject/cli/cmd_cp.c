@@ -49,7 +49,7 @@ int cmd_cp(const struct options *o)
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
 	c.remote = cp_make_remote_path(&whole, path.p);
 	if (!r && !c.remote)
-		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
+		r = out_fail("a path has at most 4,095 bytes", "the path is too long");
 	if (!r)
 		r = cp_open_sandbox(&e, sandbox, &s);
 	if (!r)
@@ -92,8 +92,9 @@ static int ls_print_names(const struct options *o, const struct reply *reply)
 	int r = json_doc_parse(&d, buf_view(&reply->body));
 
 	if (r)
-		return out_fail("its client may be of another version: od-runtime update",
-			"the sandbox's list is no JSON");
+		return out_fail("its client may be of another version: od-runtime update "
+				"SANDBOX replaces it",
+			"the sandbox's list of files is not JSON");
 	if (o->json)
 		buf_str(&out, buf_view(&reply->body));
 	while (!o->json && json_next(json_doc_root(&d), &it, NULL, &name)) {
@@ -132,7 +133,7 @@ static int ls_stat_folder(const struct sandbox *s, const char *path, bool *is)
 	return r;
 }
 
-#define NEXT_LS "od-runtime ls SANDBOX / shows what there is"
+#define NEXT_LS "od-runtime ls SANDBOX / lists the files of the sandbox"
 
 /*
  * The server returns an empty list for a path that cannot be listed; here it is an
@@ -154,8 +155,9 @@ static int ls_check_folder(const struct sandbox *s, const char *path)
 		return r;
 	if (!folder)
 		return out_fail(NEXT_LS, "%s is not a folder", path);
-	return out_fail("stop the sandbox: then cp copies with the rights of the engine",
-		"%s: the sandbox user has no right to read it", path);
+	return out_fail(
+		"od-runtime stop SANDBOX: cp then copies with the engine's rights",
+		"%s: the sandbox user has no permission to read it", path);
 }
 
 /* The operands are SANDBOX, SANDBOX:PATH, or SANDBOX and PATH. */
@@ -172,7 +174,7 @@ static int ls_list_path(const struct options *o, const struct engine *e)
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
 	if (options_is_remote(o->operand[0]))
 		path = cp_make_remote_path(&whole, rest.p);
-	r = whole.err ? out_fail("give a shorter path", "the path is too long")
+	r = whole.err ? out_fail("a path has at most 4,095 bytes", "the path is too long")
 		      : sandbox_open(e, sandbox, &s);
 	if (!r && path)
 		r = ls_check_folder(&s, path);

@@ -123,11 +123,11 @@ static void doctor_report_info(struct doctor *d, struct json_doc *doc)
 		snprintf(words + n, sizeof(words) - n, "%s%s", sep, options[i]);
 		sep = ", ";
 	}
-	doctor_report(
-		d, LEVEL_OK, "security", NULL, "%s", *words ? words : "nothing special");
+	doctor_report(d, LEVEL_OK, "security", NULL, "%s",
+		*words ? words : "no security options");
 	if (str_eq(cgroup, STR("1")))
 		doctor_report(d, LEVEL_NOTE, "cgroups",
-			"--memory works, --memory-swap may not", "version 1");
+			"--memory works, --memory-swap may be ignored", "version 1");
 	else
 		doctor_report(d, LEVEL_OK, "cgroups", NULL, "version %.*s",
 			STR_ARG(cgroup.n ? cgroup : STR("unknown")));
@@ -148,8 +148,8 @@ static int doctor_fetch_json(struct doctor *d, struct reply *reply, struct json_
 	r = json_doc_parse(doc, buf_view(&reply->body));
 	if (!r || r == -ENOMEM)
 		return r;
-	doctor_report(d, LEVEL_PROBLEM, "engine", "look into its log",
-		"its answer to %.*s is no JSON: %s", STR_ARG(target_view(target)),
+	doctor_report(d, LEVEL_PROBLEM, "engine", ENGINE_NEXT_LOG,
+		"its reply to %.*s is not JSON: %s", STR_ARG(target_view(target)),
 		err_text(r));
 	return 1;
 }
@@ -178,7 +178,7 @@ static int doctor_check_engine(struct doctor *d)
 	doctor_report(d, LEVEL_OK, "builder", NULL, "%s",
 		e->buildkit         ? "BuildKit"
 			: e->podman ? "Buildah"
-				    : "the classic one");
+				    : "the classic builder");
 	r = doctor_fetch_json(d, &reply, &doc, TARGET("/info"));
 	if (!r) {
 		doctor_report_info(d, &doc);
@@ -194,11 +194,12 @@ static void doctor_check_embedded(struct doctor *d)
 
 	if (program_list_embedded(STR(EMBEDDED_CLIENT), &list) == 0 && list.n)
 		doctor_report(d, LEVEL_OK, "carried", NULL,
-			"clients inside od-runtime:%.*s", STR_ARG(buf_view(&list)));
+			"clients embedded in od-runtime:%.*s", STR_ARG(buf_view(&list)));
 	else
 		doctor_report(d, LEVEL_NOTE, "carried",
-			"it needs an od-runtime-client beside it, or --client",
-			"no client inside od-runtime");
+			"put od-runtime-client beside od-runtime, or give it with "
+			"--client",
+			"no client is embedded in od-runtime");
 	buf_free(&list);
 }
 
@@ -222,7 +223,9 @@ static void doctor_check_config(struct doctor *d, struct image *im)
 			d, LEVEL_PROBLEM, "image", "choose another image", "%s", why);
 	if (build)
 		doctor_report(d, LEVEL_NOTE, "build",
-			"run works; build does not, but run --via commit", "%s", build);
+			"od-runtime run works; od-runtime build does not, use run --via "
+			"commit",
+			"%s", build);
 	if (image_base_layers(im, &layers) == 0)
 		doctor_report(d, LEVEL_OK, "client", NULL, "made by od-runtime %.*s",
 			STR_ARG(image_label(im, "od.version")));
@@ -232,19 +235,20 @@ static void doctor_check_config(struct doctor *d, struct image *im)
 		d, LEVEL_OK, "workdir", NULL, "%.*s", STR_ARG(dir.n ? dir : STR("/")));
 	if (json_count(entry) || json_count(cmd))
 		doctor_report(d, LEVEL_OK, "entrypoint",
-			"the client is started instead; run --entrypoint run starts "
-			"these "
-			"beside it",
+			"the client replaces it; with run --entrypoint run, the client "
+			"starts it too",
 			"%.*s %.*s",
 			STR_ARG(json_count(entry) ? json_raw(entry) : STR("[]")),
 			STR_ARG(json_count(cmd) ? json_raw(cmd) : STR("[]")));
 	if (image_has_healthcheck(im))
 		doctor_report(d, LEVEL_NOTE, "health",
-			"made for another program; sandboxes have none",
+			"the client is not what it checks, so sandboxes are started "
+			"without it",
 			"the image has a HEALTHCHECK");
 	if (signal.n && !str_eq(signal, STR("SIGTERM")))
 		doctor_report(d, LEVEL_NOTE, "stopsignal",
-			"sandboxes are stopped by SIGTERM", "%.*s", STR_ARG(signal));
+			"sandboxes are stopped with SIGTERM instead", "%.*s",
+			STR_ARG(signal));
 }
 
 static void doctor_check_client(struct doctor *d, struct image *im)
@@ -253,8 +257,9 @@ static void doctor_check_client(struct doctor *d, struct image *im)
 
 	if (program_find_client(
 		    &client, d->options->client, im->arch, !d->options->no_od_plugins)) {
-		doctor_report(d, LEVEL_PROBLEM, "client", "give one with --client",
-			"there is none");
+		doctor_report(d, LEVEL_PROBLEM, "client",
+			"give the path of od-runtime-client with --client",
+			"no od-runtime-client was found");
 		return;
 	}
 	if (str_eq(str_c(client.arch), im->arch))
@@ -262,7 +267,7 @@ static void doctor_check_client(struct doctor *d, struct image *im)
 			client.arch, client.bytes.n);
 	else
 		doctor_report(d, LEVEL_PROBLEM, "client",
-			"give the od-runtime-client of that architecture with --client",
+			"give the od-runtime-client for that architecture with --client",
 			"the image is for %.*s, the client for %s", STR_ARG(im->arch),
 			client.arch);
 	if (client.plugins)
@@ -270,8 +275,9 @@ static void doctor_check_client(struct doctor *d, struct image *im)
 			client.plugins->bytes.n);
 	else
 		doctor_report(d, LEVEL_NOTE, "od-plugins",
-			"put it beside the client for a browser and skills",
-			"there is none");
+			"sandboxes have no browser and no skills; put od-plugins beside "
+			"the client",
+			"no od-plugins was found");
 	program_free(&client);
 }
 
@@ -289,8 +295,8 @@ static const struct {
 		"run_ipython has no interpreter"},
 	{"git", {"/usr/bin/git", "/usr/local/bin/git", NULL},
 		"there is no git in the shell"},
-	{"users", {"/etc/passwd", NULL}, "users have numbers only"},
-	{"tmp", {"/tmp", NULL}, "programs that need it fail; --tmpfs /tmp helps"},
+	{"users", {"/etc/passwd", NULL}, "users have no names, only numbers"},
+	{"tmp", {"/tmp", NULL}, "programs that need /tmp fail; run --tmpfs /tmp adds it"},
 };
 
 /* Whether a --plugin brings a Python. */
@@ -356,12 +362,12 @@ static void doctor_check_shell(
 	if (r)
 		doctor_report(d, LEVEL_PROBLEM, "shell",
 			"give a static busybox with --busybox",
-			"the image has none that every user can execute, and there is "
-			"none to put into it");
+			"the image has no shell that every user can execute, and no "
+			"busybox was found to add");
 	else
 		doctor_report(d, LEVEL_NOTE, "shell",
-			"a static busybox is put in beside the client",
-			"the image has none that every user can execute");
+			"run and build add a static busybox",
+			"the image has no shell that every user can execute");
 	program_free(&busybox);
 }
 
@@ -384,7 +390,7 @@ static int doctor_check_files(struct doctor *d, struct image *im, const char *co
 		doctor_check_shell(d, im, &seen);
 	if (!r && seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
 		doctor_report(d, LEVEL_PROBLEM, "/.od", "choose another image",
-			"it is no directory");
+			"it is not a directory");
 	for (size_t i = 0; i < ARRAY_LEN(doctor_files) && !r; i++)
 		r = doctor_check_file(d, container, i);
 	probe_close(&d->engine, &id);
@@ -398,7 +404,7 @@ static int doctor_check_image(struct doctor *d, const char *name, const char *co
 
 	if (r == 1) {
 		doctor_report(d, LEVEL_PROBLEM, "image",
-			"fetch it with docker pull; run fetches it, too",
+			"docker pull fetches it; od-runtime run does so too",
 			"the engine has no image %s", name);
 		return 0;
 	}
@@ -421,36 +427,40 @@ static int doctor_check_sandbox(struct doctor *d, const char *name, bool ours)
 
 	if (!ours) {
 		doctor_report(d, LEVEL_NOTE, "container",
-			"od-runtime inject puts the client into it", "it is no sandbox");
+			"od-runtime inject adds the client to it",
+			"it is a container, but not a sandbox");
 		return 0;
 	}
 	r = sandbox_find(&d->engine, name, &s);
 	if (r)
 		return r < 0 ? r : 0;
 	if (!s.running)
-		doctor_report(d, LEVEL_PROBLEM, "sandbox", "od-runtime logs shows why",
-			"it does not run");
+		doctor_report(d, LEVEL_PROBLEM, "sandbox",
+			"od-runtime logs shows why; od-runtime start starts it",
+			"it is not running");
 	else if (s.paused)
-		doctor_report(d, LEVEL_NOTE, "sandbox", "od-runtime resume lets it go on",
+		doctor_report(d, LEVEL_NOTE, "sandbox", "od-runtime resume continues it",
 			"it is paused");
 	else if (s.port)
 		doctor_report(d, LEVEL_OK, "sandbox", NULL,
-			"runs; its port is %u of 127.0.0.1", s.port);
+			"running, at port %u of 127.0.0.1", s.port);
 	else
 		doctor_report(d, LEVEL_OK, "sandbox", NULL,
-			"runs; it has no port, and the engine carries what is said");
+			"running without a port; it is reached through the engine");
 	if (s.running && !s.paused) {
 		if (sandbox_check_alive(&s, INJECT_ALIVE_MS) == 0)
 			doctor_report(d, LEVEL_OK, "server", NULL, "answers");
 		else
 			doctor_report(d, LEVEL_PROBLEM, "server",
-				"od-runtime logs shows what it says", "does not answer");
+				"od-runtime logs shows the log of the server",
+				"does not answer");
 	}
 	if (state_load(s.state.name, &s.state))
-		doctor_report(d, LEVEL_PROBLEM, "key", "use it as the user who ran it",
-			"it is not known here");
+		doctor_report(d, LEVEL_PROBLEM, "key",
+			"use the sandbox as the user who created it",
+			"this user does not have the key of the sandbox");
 	else
-		doctor_report(d, LEVEL_OK, "key", NULL, "is known here");
+		doctor_report(d, LEVEL_OK, "key", NULL, "this user has the key");
 	state_wipe_key(&s.state);
 	return 0;
 }

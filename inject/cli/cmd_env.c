@@ -96,7 +96,8 @@ int cmd_env(const struct options *o)
 	if (!r)
 		r = sandbox_open(&e, o->operand[0], &s);
 	if (!r && (!s.port || e.remote))
-		r = out_fail("od-runtime exec, action and cp reach it through the engine",
+		r = out_fail("use od-runtime exec, action or cp, which reach it through "
+			     "the engine",
 			"the sandbox %s has no port on this machine", s.state.name);
 	if (!r)
 		r = env_print_values(o, &s);

@@ -33,28 +33,30 @@ int exec_check_options(const struct options *o)
 	size_t env = 0, env_file = 0;
 
 	if (o->interactive && o->tty && !o->detach && !isatty(STDIN_FILENO))
-		return out_fail_usage("leave -t out, so that -i takes a pipe or a file",
-			"-i -t needs a terminal, and stdin is none");
+		return out_fail_usage("leave -t out if stdin is a pipe or a file",
+			"-i -t needs a terminal, and stdin is not one");
 	if ((o->interactive || o->tty) && !o->argc)
-		return out_fail_usage("as in: od-runtime run -it debian bash",
-			"-i and -t are for a command, and there is none");
-	if (o->command->bit == FOR_RUN && o->detach && (o->interactive || o->tty))
 		return out_fail_usage(
-			"leave -i and -t out; without CMD the sandbox stays running, "
-			"too, and od-runtime shell SANDBOX gives a terminal in it",
-			"with --detach CMD has neither a stdin nor a terminal");
+			"give a command, such as: od-runtime run -it debian bash",
+			"-i and -t need a command");
+	if (o->command->bit == FOR_RUN && o->detach && (o->interactive || o->tty))
+		return out_fail_usage("leave -i and -t out; od-runtime shell SANDBOX "
+				      "opens a terminal in the sandbox",
+			"-i and -t cannot be combined with --detach: the command has "
+			"neither stdin nor a terminal");
 	if (o->session && (o->interactive || o->tty || o->detach))
-		return out_fail_usage("leave --session out, or -i, -t and -d",
-			"a session has a terminal of its own");
+		return out_fail_usage("leave out --session, or -i, -t and -d",
+			"--session cannot be combined with -i, -t or -d: a session has "
+			"its own terminal");
 	if (o->session &&
 		(o->user || o->working_dir || options_next(o, LIST_ENV, &env) ||
 			options_next(o, LIST_ENV_FILE, &env_file)))
 		return out_fail_usage(
-			"write them into the text: cd DIR, export NAME=value",
-			"a session keeps its user, its directory and its variables: -u, "
-			"-w, -e and --env-file are not for it");
+			"write them into the command: cd DIR; export NAME=value",
+			"-u, -w, -e and --env-file cannot be combined with --session: a "
+			"session keeps its user, directory and variables");
 	if (o->command->bit == FOR_EXEC && o->working_dir && o->working_dir[0] != '/')
-		return out_fail_usage("as in -w /work",
+		return out_fail_usage("give an absolute path, such as -w /work",
 			"--workdir is '%s', not an absolute path", o->working_dir);
 	return 0;
 }
@@ -150,13 +152,14 @@ static int exec_set_terminal(struct exec *x)
 
 	if (!r && q->pty && q->takes_stdin)
 		r = terminal_set_raw(&x->terminal);
-	return r ? out_fail("leave -t out", "the terminal: %s", err_text(r)) : 0;
+	return r ? out_fail("leave -t out", "cannot set up the terminal: %s", err_text(r))
+		 : 0;
 }
 
 static int exec_fail_timeout(const struct exec *x)
 {
 	out_fail("give a longer --timeout, or leave it out",
-		"the command has not ended within --timeout %s, and was killed",
+		"the command did not end within --timeout %s and was killed",
 		x->options->timeout_text);
 	return EXIT_TIMEOUT;
 }

@@ -48,14 +48,15 @@ static int inject_find_container(struct inject_job *g, const char *name)
 	if (r)
 		return r;
 	if (g->description.status == 404)
-		return out_fail("the engine's own tools list them",
-			"there is no container %s", name);
+		return out_fail("docker ps (or podman ps) lists the running containers",
+			"no container named %s", name);
 	if (g->description.status != 200)
-		return engine_fail_reply(&g->description, NULL, "asking for %s", name);
+		return engine_fail_reply(
+			&g->description, NULL, "inspecting the container %s", name);
 	r = json_doc_parse(&g->doc, buf_view(&g->description.body));
 	if (r)
-		return out_fail(
-			ENGINE_NEXT, "the engine's description of %s is no JSON", name);
+		return out_fail(ENGINE_NEXT,
+			"the engine's description of the container %s is not JSON", name);
 	root = json_doc_root(&g->doc);
 	state = json_get(root, "State");
 	known = json_doc_str(&g->doc, json_get(root, "Name"));
@@ -66,11 +67,14 @@ static int inject_find_container(struct inject_job *g, const char *name)
 		!inject_copy_str(g->sandbox.state.name, STATE_NAME_MAX + 1, known) ||
 		!inject_copy_str(g->sandbox.state.id, STATE_ID_MAX + 1, id))
 		return out_fail(ENGINE_NEXT,
-			"the engine's description of %s is not understood", name);
+			"the engine's description of the container %s lacks a valid name "
+			"or id",
+			name);
 	if (!json_doc_is_true(json_get(state, "Running")) ||
 		json_doc_is_true(json_get(state, "Paused")))
-		return out_fail("start it first; or make a sandbox of its image with run",
-			"the container %s does not run", name);
+		return out_fail("start it with docker start, or start a sandbox of its "
+				"image with od-runtime run",
+			"the container %s is stopped or paused", name);
 	return 0;
 }
 
@@ -94,12 +98,13 @@ static int inject_check_origin(struct inject_job *g)
 	if (r)
 		return r;
 	if (origin == SANDBOX_CREATED)
-		return out_fail("od-runtime exec works in it",
-			"the container %s is a sandbox already", g->sandbox.state.name);
+		return out_fail("use it as it is, for example with od-runtime exec",
+			"the container %s is already a sandbox", g->sandbox.state.name);
 	old.state = g->sandbox.state;
 	if (origin == SANDBOX_INJECTED && sandbox_check_alive(&old, INJECT_ALIVE_MS) == 0)
-		return out_fail("od-runtime exec works in it",
-			"the client runs in %s already", g->sandbox.state.name);
+		return out_fail("use it as it is, for example with od-runtime exec",
+			"the client already runs in the container %s",
+			g->sandbox.state.name);
 	return 0;
 }
 
@@ -119,8 +124,8 @@ static int inject_find_client(struct inject_job *g)
 		r = program_find_client(&g->client, g->options->client, im.arch,
 			!g->options->no_od_plugins);
 	if (!r && im.arch.n && !str_eq(im.arch, str_c(g->client.arch)))
-		r = out_fail("give the od-runtime-client of that architecture with "
-			     "--client",
+		r = out_fail(
+			"give the od-runtime-client for that architecture with --client",
 			"%s is for %.*s, the client binary for %s", g->sandbox.state.name,
 			STR_ARG(im.arch), g->client.arch);
 	image_free(&im);
@@ -142,8 +147,8 @@ static int inject_copy_files(struct inject_job *g)
 	if (r)
 		return r;
 	if (seen.od != PROBE_ABSENT && seen.od != PROBE_FOLDER)
-		return out_fail("take it away",
-			"nothing can be put into %s: its /.od is no directory", name);
+		return out_fail("remove /.od from the container",
+			"cannot add the client to %s: its /.od is not a directory", name);
 	files.drop_in = seen.openhands == PROBE_ABSENT;
 	if (!seen.shell && !g->options->no_busybox) {
 		r = program_find_busybox(
@@ -158,8 +163,9 @@ static int inject_copy_files(struct inject_job *g)
 	r = client_files_put(g->engine, id, &files, &reply);
 	if (!r && reply.status != 200)
 		r = engine_fail_reply(&reply,
-			"if its files cannot be changed, make a sandbox of its image",
-			"putting the client into %s", name);
+			"if the container is read-only, start a sandbox of its image "
+			"with od-runtime run",
+			"copying the client into the container %s", name);
 	reply_free(&reply);
 	return r;
 }
@@ -202,15 +208,16 @@ static int inject_start_client(struct inject_job *g)
 		inject_write_args, g, &reply, g->exec, sizeof(g->exec));
 
 	if (!r && !g->exec[0])
-		r = engine_fail_reply(
-			&reply, NULL, "executing the client in %s", s->state.name);
+		r = engine_fail_reply(&reply, NULL,
+			"creating an exec of the client in the container %s",
+			s->state.name);
 	reply_free(&reply);
 	if (r)
 		return r;
 	r = engine_request(g->engine, &reply, "POST", body, "/exec/%s/start", g->exec);
 	if (!r && reply.status != 200)
-		r = engine_fail_reply(
-			&reply, NULL, "starting the client in %s", s->state.name);
+		r = engine_fail_reply(&reply, NULL,
+			"starting the client in the container %s", s->state.name);
 	reply_free(&reply);
 	return r;
 }
@@ -245,11 +252,14 @@ static int inject_wait_ready(struct inject_job *g)
 		int code = inject_read_exit_code(g);
 
 		if (code >= 0)
-			return out_fail("another program may have its port: --port N",
-				"the client ended in %s with exit code %d", name, code);
+			return out_fail("another program may use its port: choose "
+					"another with --port N",
+				"the client in %s ended with exit code %d before it was "
+				"ready",
+				name, code);
 		if (clock_ms() >= deadline)
-			return out_fail("give it more time with --timeout-start",
-				"the client was not ready in %s after %llu s", name,
+			return out_fail("allow more time with --timeout-start",
+				"the client in %s was not ready after %llu s", name,
 				(unsigned long long)g->options->timeout_start);
 		r = stop_wait(-1, 0, clock_ms() + PAUSE_MS, false);
 		if (r < 0)

@@ -32,18 +32,17 @@ struct listen {
 static int cmd_listen_load_secret(struct listen *l, const struct options *o)
 {
 	if (o->token && o->no_token)
-		return out_fail_usage("leave one of them out",
-			"--token and --no-token exclude each other");
+		return out_fail_usage("leave out one of the two",
+			"--token and --no-token cannot be combined");
 	if (o->token)
 		return listen_secret_load("--token", o->token, &l->secret);
 	if (!o->no_token)
-		return out_fail_usage(
-			"make a secret (openssl rand -hex 32 >FILE), or accept the risk "
-			"with --no-token",
-			"--token FILE is missing: without a secret every program that "
-			"reaches the backend can pose as any sandbox");
-	out_note("warning: --no-token: every program that reaches the backend can pose "
-		 "as any sandbox");
+		return out_fail_usage("create a secret (openssl rand -hex 32 >FILE), or "
+				      "accept the risk with --no-token",
+			"--token FILE is missing: without a secret, every program that "
+			"can connect to the backend can pretend to be any sandbox");
+	out_note("warning: --no-token: every program that can connect to the backend can "
+		 "pretend to be any sandbox");
 	return 0;
 }
 
@@ -55,7 +54,7 @@ static int cmd_listen_load_clients(struct listen *l, const char *path)
 	int r = listen_file_read("--tls-client-ca", path, &text);
 
 	if (!r && tls_trust_new(buf_view(&text), NULL, &why, &clients))
-		r = out_fail("give the certificate of an authority (PEM)",
+		r = out_fail("give a file with the certificates of authorities (PEM)",
 			"--tls-client-ca %s: %s", path, why);
 	else if (!r)
 		tls_credentials_demand(l->tls, clients);
@@ -71,10 +70,10 @@ static int cmd_listen_load_tls(struct listen *l, const struct options *o)
 
 	if (!o->tls_cert != !o->tls_key)
 		return out_fail_usage(
-			"give both of them", "--tls-cert and --tls-key go together");
+			"give both options", "--tls-cert and --tls-key need each other");
 	if (o->tls_client_ca && !o->tls_cert)
 		return out_fail_usage("give --tls-cert and --tls-key too",
-			"--tls-client-ca goes with --tls-cert");
+			"--tls-client-ca needs --tls-cert");
 	if (!o->tls_cert)
 		return 0;
 	r = listen_file_read("--tls-cert", o->tls_cert, &chain);
@@ -100,8 +99,8 @@ static int cmd_listen_parse_address(struct listen *l, const char *text)
 	if (host.n > 1 && host.p[0] == '[' && host.p[host.n - 1] == ']')
 		host = str_make(host.p + 1, host.n - 2);
 	if (!host.n || host.n >= sizeof(l->address) || str_u64(s, 65535, &port))
-		return out_fail_usage("as 127.0.0.1:8787 or [::1]:0",
-			"--address %s is no address and port", text);
+		return out_fail_usage("give an address such as 127.0.0.1:8787 or [::1]:0",
+			"--address '%s' is not an IP address and a port", text);
 	memcpy(l->address, host.p, host.n);
 	l->port = (uint16_t)port;
 	return 0;
@@ -115,7 +114,8 @@ static void cmd_listen_raise_limit(void)
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
 		files.rlim_cur = files.rlim_max < 8192 ? files.rlim_max : 8192;
 		if (setrlimit(RLIMIT_NOFILE, &files) < 0)
-			out_note("few descriptors: not all sandboxes will find a place");
+			out_note("warning: the limit of open files is low, so that only "
+				 "some sandboxes can connect: raise it with ulimit -n");
 	}
 }
 
@@ -157,14 +157,14 @@ static int cmd_listen_open_hub(struct listen *l)
 	int err;
 
 	if (conf.fd < 0)
-		return out_fail("choose another with --address",
+		return out_fail("choose another address or port with --address",
 			"cannot listen on %s port %u: %s", l->address, l->port,
 			err_text(conf.fd));
 	l->port = cmd_listen_get_port(conf.fd, l->port);
 	l->hub = hub_new(&conf, &err);
 	if (!l->hub)
-		return out_fail("choose another with --address", "cannot listen: %s",
-			err_text(err));
+		return out_fail("choose another address or port with --address",
+			"cannot listen: %s", err_text(err));
 	return cmd_listen_print_url(l);
 }
 

@@ -22,8 +22,8 @@ static int logs_parse_time(const char *value, const char *name, char *out, size_
 		return 0;
 	if (spec_parse_time(str_c(value), clock_unix_s(), &seconds))
 		return out_fail_usage(
-			"seconds since 1970, or how long ago: 90s, 10m, 2h, 1d",
-			"--%s is '%s', not a time", name, value);
+			"give seconds since 1970, or how long ago: 90s, 10m, 2h, 1d",
+			"--%s '%s' is not a time", name, value);
 	snprintf(out, room, "%lld", (long long)seconds);
 	return 0;
 }
@@ -52,9 +52,11 @@ static int logs_copy_log(const struct options *o, const struct engine *e, const 
 	if (!r)
 		r = engine_stream(e, &c, &q, o->follow ? 0 : INJECT_ENGINE_MS);
 	if (!r && c.head.status != 200)
-		r = out_fail(
-			"the log driver of the sandbox may keep none, see --log-driver",
-			"the engine does not give the log: status %u", c.head.status);
+		r = out_fail("the log driver of the sandbox may not support reading: run "
+			     "it with --log-driver json-file or local",
+			"the engine does not return the log of the sandbox: HTTP status "
+			"%u",
+			c.head.status);
 	if (!r) {
 		r = container_log_copy(&c);
 		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
@@ -91,7 +93,8 @@ static int logs_copy_output(const struct engine *e, const struct sandbox *s)
 	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
 	/* Podman answers 200; Docker answers 101, or 200 without a request to upgrade. */
 	if (!r && c.head.status != 200 && c.head.status != 101)
-		r = out_fail(ENGINE_NEXT, "the engine does not attach: status %u",
+		r = out_fail(ENGINE_NEXT,
+			"the engine does not attach to the sandbox: HTTP status %u",
 			c.head.status);
 	http_client_set_limits(&c, 0, 0);
 	if (!r) {
@@ -114,8 +117,10 @@ static int logs_attach_session(const struct engine *e, const struct options *o)
 	if (!r)
 		r = terminal_stream_run(&s, &conf);
 	if (r == TERMINAL_STREAM_NONE)
-		r = out_fail("od-runtime update gives it a newer client",
-			"the sandbox %s has no stream", s.state.name);
+		r = out_fail("its client may be too old: od-runtime update SANDBOX "
+			     "replaces it",
+			"the sandbox %s does not offer the output of its sessions",
+			s.state.name);
 	state_wipe_key(&s.state);
 	return r;
 }
@@ -131,7 +136,8 @@ int cmd_attach(const struct options *o)
 	if (!r)
 		r = sandbox_require(&e, o->operand[0], &s);
 	if (!r && !s.running)
-		r = out_fail("od-runtime logs shows what it has written",
-			"the sandbox %s does not run", s.state.name);
+		r = out_fail("od-runtime logs shows the log up to its end; od-runtime "
+			     "start starts it",
+			"the sandbox %s is not running", s.state.name);
 	return r ? r : logs_copy_output(&e, &s);
 }

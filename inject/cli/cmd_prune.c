@@ -46,11 +46,14 @@ static int prune_fetch_list(const struct engine *e, const struct target *target,
 	int r = engine_request_at(e, reply, "GET", (struct str){0}, target);
 
 	if (!r && reply->status != 200)
-		r = engine_fail_reply(reply, NULL, "listing what there is");
+		r = engine_fail_reply(
+			reply, NULL, "listing the containers, images and volumes");
 	if (!r) {
 		r = json_doc_parse(d, buf_view(&reply->body));
 		if (r && r != -ENOMEM)
-			r = out_fail(ENGINE_NEXT, "the engine's list is not understood");
+			r = out_fail(ENGINE_NEXT,
+				"the engine's list of containers, images or volumes is "
+				"not JSON");
 	}
 	return r;
 }

@@ -59,9 +59,10 @@ static int ps_check_filter_keys(const struct options *o)
 		for (size_t i = 0; i < ARRAY_LEN(filter_keys); i++)
 			known = known || str_eq(key, str_c(filter_keys[i]));
 		if (!known || !rest.n)
-			return out_fail_usage("as in --filter status=running",
-				"--filter '%s' is not KEY=VALUE with name, id, status or "
-				"label for its KEY",
+			return out_fail_usage(
+				"give a filter such as --filter status=running",
+				"--filter '%s' is not KEY=VALUE, where KEY is name, id, "
+				"status or label",
 				value);
 	}
 	return 0;
@@ -146,8 +147,8 @@ static int ps_add_injected(void *arg, const struct state *s)
 		!state_is_name(str_c(s->id)) || !ps_match_id(p->options, s->id))
 		return 0;
 	if (p->ids_n == PS_INJECTED_MAX) {
-		out_note("od-runtime: only %d containers that inject was used on are "
-			 "listed",
+		out_note("od-runtime: the list is cut: it has only %d of the containers "
+			 "to which inject has added the client",
 			PS_INJECTED_MAX);
 		return 1;
 	}
@@ -168,12 +169,12 @@ static int ps_request_list(const struct ps *p, const char (*ids)[STATE_ID_MAX + 
 		&target, "/containers/json?all=1&filters=%.*s", STR_ARG(buf_view(&json)));
 	r = json.err ? json.err : target_error(&target);
 	if (r == ERR_LIMIT)
-		r = out_fail_usage("give fewer", "the filters are too long");
+		r = out_fail_usage("give fewer or shorter filters",
+			"the filters are too long for one request");
 	if (!r)
 		r = engine_request_at(p->engine, reply, "GET", (struct str){0}, &target);
 	if (!r && reply->status != 200)
-		r = engine_fail_reply(
-			reply, "look into the engine's log", "listing the sandboxes");
+		r = engine_fail_reply(reply, ENGINE_NEXT_LOG, "listing the sandboxes");
 	buf_free(&json);
 	target_free(&target);
 	return r;
@@ -207,9 +208,10 @@ static int ps_fetch_list(struct ps *p, const char (*ids)[STATE_ID_MAX + 1], size
 		return r;
 	r = json_doc_parse(&list->doc, buf_view(&list->reply.body));
 	if (r)
-		return r == -ENOMEM ? r
-				    : out_fail("look into the engine's log",
-					      "the engine's list is no JSON");
+		return r == -ENOMEM
+			? r
+			: out_fail(ENGINE_NEXT_LOG,
+				  "the engine's list of containers is not JSON");
 	return ps_add_rows(p, &list->doc, n > 0);
 }
 

@@ -31,8 +31,9 @@ static int run_check_entrypoint(const struct options *o, struct image *base)
 	if (o->entrypoint == ENTRYPOINT_NONE || (!r && n))
 		return 0;
 	return out_fail("leave --entrypoint out",
-		r ? "the labels of %s do not say what it would have started"
-		  : "%s has neither ENTRYPOINT nor CMD",
+		r ? "the labels of the image %s do not record its original ENTRYPOINT "
+		    "and CMD"
+		  : "the image %s has neither ENTRYPOINT nor CMD",
 		o->operand[0]);
 }
 
@@ -106,8 +107,8 @@ static int run_exec_detached(const struct options *o, struct plan *p,
 	if (o->remove)
 		sandbox_remove(p->engine, &s->state);
 	else
-		out_note("the sandbox %s runs without the command; od-runtime rm -f %s "
-			 "removes it",
+		out_note("the sandbox %s is running, but the command was not started; "
+			 "od-runtime rm -f %s removes it",
 			s->state.name, s->state.name);
 	return r;
 }
@@ -160,9 +161,9 @@ static int run_start_sandbox(const struct options *given, run_ready_fn *then)
 	int r;
 
 	if (image && !injection_makes_image(o->via) && given->via != INJECTION_AUTO)
-		return out_fail_usage("leave --via out",
-			"extra dependencies and plugins are in an image, which --via %s "
-			"does not make",
+		return out_fail_usage("leave --via out, or use --via build",
+			"--extra-deps and --plugin need an image, which --via %s does "
+			"not make",
 			injection_method_name(o->via));
 	timing_start(&t);
 	r = exec_check_options(o);
@@ -176,8 +177,8 @@ static int run_start_sandbox(const struct options *given, run_ready_fn *then)
 		r = settings_check_engine(&settings, e.minor, e.podman);
 	if (!r && e.remote && o->tls)
 		r = out_fail_usage("leave --tls out",
-			"the engine at %s is reached over TLS already, and carries what "
-			"goes to the sandbox",
+			"--tls is not needed: requests go through the engine at %s, "
+			"which already uses TLS",
 			e.path);
 	if (!r)
 		leftovers_collect(&e, LEFTOVERS_CONTAINERS);
@@ -234,9 +235,11 @@ int cmd_mcp(const struct options *o)
 	if (r == 1)
 		return run_start_sandbox(o, run_serve_mcp);
 	if (!r && o->specific)
-		r = out_fail_usage("leave it out, or name an image",
-			"--%s is for a new sandbox, and %s is there already", o->specific,
-			name);
+		r = out_fail_usage(
+			"leave the option out, or name an image to start a new sandbox",
+			"--%s applies only to a new sandbox, and the sandbox %s exists "
+			"already",
+			o->specific, name);
 	if (!r)
 		r = sandbox_open(&e, name, &s);
 	if (!r)

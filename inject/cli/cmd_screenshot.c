@@ -13,8 +13,8 @@
 
 static int screenshot_fail_terminal(void)
 {
-	return out_fail_usage(
-		"-o FILE, or | or > behind it", "a terminal shows no pictures");
+	return out_fail_usage("give a file with -o FILE, or redirect the output",
+		"the output is a terminal, which cannot show a PNG");
 }
 
 /* Writes the file atomically: a reader never sees a part of the picture. */
@@ -29,8 +29,8 @@ static int screenshot_write_file(const char *path, struct str png)
 	if (!*name ||
 		snprintf(above, sizeof(above), "%.*s", (int)(name - path), path) >=
 			(int)sizeof(above))
-		return out_fail_usage(
-			"as in --output page.png", "%s is no name of a file", path);
+		return out_fail_usage("give a file name such as --output page.png",
+			"--output '%s' is not a file name", path);
 	r = dir = fd_open(slash ? above : ".", O_RDONLY | O_DIRECTORY, 0);
 	if (r >= 0)
 		r = atomic_file_write(dir, name, &attr, &png, 1, NULL);
@@ -46,8 +46,9 @@ static int screenshot_save(
 	static const struct str magic = {"\x89PNG\r\n\x1a\n", 8};
 
 	if (!str_starts(png, magic))
-		return out_fail("its client may be of another version",
-			"the sandbox %s answers with something that is no picture",
+		return out_fail("its client may be of another version: od-runtime update "
+				"SANDBOX replaces it",
+			"the reply of the sandbox %s is not a PNG picture",
 			s->state.name);
 	return o->output && strcmp(o->output, "-") != 0
 		? screenshot_write_file(o->output, png)

@@ -76,8 +76,10 @@ static int sessions_fetch_list(const struct options *o, const struct sandbox *s)
 	if (!r && reply.status != 200)
 		r = sandbox_fail_reply(s, &reply);
 	if (!r && json_doc_parse(&d, buf_view(&reply.body)))
-		r = out_fail("od-runtime update gives it another client",
-			"the list of sessions of %s is no JSON", s->state.name);
+		r = out_fail("its client may be of another version: od-runtime update "
+			     "SANDBOX replaces it",
+			"the sandbox %s did not return its sessions as JSON",
+			s->state.name);
 	if (!r)
 		r = sessions_print_rows(o, &d);
 	json_doc_free(&d);
@@ -99,8 +101,9 @@ static int sessions_report_process(struct json_doc *d)
 
 		out_clean(&name, json_doc_str(d, json_get(v, "name")), false);
 		out_clean(&why, json_doc_str(d, json_get(v, "why")), false);
-		r = out_fail("od-runtime restart ends all processes of the sandbox",
-			"process %lld (%.*s) could not be ended: %.*s",
+		r = out_fail(
+			"od-runtime restart SANDBOX ends all processes of the sandbox",
+			"process %lld (%.*s) of the session could not be ended: %.*s",
 			(long long)json_doc_int(json_get(v, "pid"), 0),
 			STR_ARG(buf_view(&name)), STR_ARG(buf_view(&why)));
 		buf_free(&name);
@@ -116,8 +119,9 @@ static int sessions_print_result(const struct options *o, struct str body)
 	int r = json_doc_parse(&d, body);
 
 	if (r)
-		return out_fail("od-runtime update gives it another client",
-			"the answer of the sandbox is no JSON");
+		return out_fail("its client may be of another version: od-runtime update "
+				"SANDBOX replaces it",
+			"the reply of the sandbox is not JSON");
 	if (o->json)
 		buf_str(&out, body);
 	else
@@ -138,18 +142,19 @@ static int sessions_end_session(const struct options *o, const struct sandbox *s
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/v1/sessions/%s", o->end);
 	if (target_error(&target))
-		r = out_fail_usage("od-runtime sessions lists their names",
-			"no session can have the name '%s'", o->end);
+		r = out_fail_usage("od-runtime sessions SANDBOX lists the names",
+			"'%s' is not a valid name of a session", o->end);
 	else
 		r = sandbox_request(
 			s, "DELETE", &target, STR(""), INJECT_ENGINE_MS, &reply);
 	target_free(&target);
 	if (!r && reply.status == 404)
-		r = out_fail("od-runtime sessions lists those that are there",
+		r = out_fail("od-runtime sessions SANDBOX lists the names",
 			"the sandbox %s has no session %s", s->state.name, o->end);
 	else if (!r && reply.status == 409)
-		r = out_fail("od-runtime sessions lists it until that is done",
-			"the session %s of %s is being ended already", o->end,
+		r = out_fail("wait until od-runtime sessions SANDBOX does not list it "
+			     "any more",
+			"the session %s of the sandbox %s is already being ended", o->end,
 			s->state.name);
 	else if (!r && reply.status != 200)
 		r = sandbox_fail_reply(s, &reply);

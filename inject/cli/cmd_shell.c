@@ -59,8 +59,9 @@ static int cmd_shell_copy_args(
 		e, &reply, "GET", (struct str){0}, "/containers/%s/json", s->state.id);
 
 	if (!r && (reply.status != 200 || json_doc_parse(&d, buf_view(&reply.body))))
-		r = out_fail(
-			ENGINE_NEXT, "the engine does not describe %s", s->state.name);
+		r = out_fail(ENGINE_NEXT,
+			"the engine did not return a valid description of the sandbox %s",
+			s->state.name);
 	if (!r) {
 		list = json_get(json_get(json_doc_root(&d), "Config"), "Cmd");
 		while (json_next(list, &it, NULL, &word))
@@ -111,11 +112,13 @@ static int cmd_shell_create_exec(struct session *x, const struct sandbox *s)
 		r = engine_request(x->engine, &reply, "POST", buf_view(&body),
 			"/containers/%s/exec", s->state.id);
 	if (!r && reply.status != 201)
-		r = engine_fail_reply(&reply, NULL, "a shell in %s", s->state.name);
+		r = engine_fail_reply(&reply, NULL,
+			"creating an exec of a shell in the sandbox %s", s->state.name);
 	if (!r)
 		reply_read_id(&reply, x->id, sizeof(x->id));
 	if (!r && !x->id[0])
-		r = out_fail(ENGINE_NEXT, "the engine made an exec without an id");
+		r = out_fail(ENGINE_NEXT,
+			"the engine created an exec, but did not return its id");
 	reply_free(&reply);
 	buf_free(&body);
 	return r;
@@ -144,8 +147,9 @@ static int cmd_shell_start_exec(struct session *x)
 	r = engine_stream(x->engine, &x->call, &q, INJECT_ENGINE_MS);
 	target_free(&target);
 	if (!r && x->call.head.status != 200 && x->call.head.status != 101)
-		r = out_fail("the client in it may be of another version; run it again",
-			"the engine does not start a shell: status %u",
+		r = out_fail("the client of the sandbox may be of another version: "
+			     "od-runtime update SANDBOX replaces it",
+			"the engine did not start a shell: HTTP status %u",
 			x->call.head.status);
 	http_client_set_limits(&x->call, 0, 0);
 	return r;
@@ -317,8 +321,9 @@ static int cmd_shell_read_exit_code(const struct session *x)
 	reply_free(&reply);
 	if (r)
 		return r;
-	return code < 0 ? out_fail("od-runtime ps shows whether the sandbox runs",
-				  "the shell was cut off")
+	return code < 0 ? out_fail("od-runtime ps shows whether the sandbox is running; "
+				   "od-runtime shell SANDBOX opens a new shell",
+				  "the connection to the shell was lost")
 			: (int)(code & 255);
 }
 
@@ -334,7 +339,7 @@ static int cmd_shell_run_exec(struct session *x)
 		if (r)
 			r = out_fail("run it from a terminal, or with standard input "
 				     "from a file",
-				"the terminal: %s", err_text(r));
+				"cannot set up the terminal: %s", err_text(r));
 		x->size_tries = SIZE_TRIES;
 		if (!r)
 			cmd_shell_send_size(x);
@@ -377,10 +382,11 @@ int cmd_shell(const struct options *o)
 	if (!r)
 		r = sandbox_require(&e, o->operand[0], &s);
 	if (!r && (!s.running || s.paused))
-		r = out_fail(s.running ? "od-runtime resume lets it go on"
-				       : "od-runtime logs shows why",
+		r = out_fail(s.running ? "od-runtime resume SANDBOX continues it"
+				       : "od-runtime start SANDBOX starts it; od-runtime "
+					 "logs shows why it ended",
 			"the sandbox %s %s", s.state.name,
-			s.running ? "is paused" : "does not run");
+			s.running ? "is paused" : "is not running");
 	if (!r)
 		r = x.tty ? cmd_shell_run_stream(&s) : TERMINAL_STREAM_NONE;
 	if (r == TERMINAL_STREAM_NONE)

@@ -47,12 +47,16 @@ static int cmd_stop_print(
 static int cmd_stop_handle_injected(const struct options *o, const struct sandbox *s)
 {
 	if (o->command->bit == FOR_START || o->command->bit == FOR_RESTART)
-		return out_fail("use the engine's own tools, such as docker restart, and "
-				"od-runtime inject then",
-			"%s is no container of od-runtime's making", s->state.name);
+		return out_fail("use the engine's own command (docker restart), then "
+				"od-runtime inject again",
+			"the container %s was not created by od-runtime, which added "
+			"only its client",
+			s->state.name);
 	if (o->command->bit != FOR_RM)
-		return out_fail("use the engine's own tools, such as docker stop",
-			"%s is no container of od-runtime's making", s->state.name);
+		return out_fail("use the engine's own command, such as docker stop",
+			"the container %s was not created by od-runtime, which added "
+			"only its client",
+			s->state.name);
 	state_remove(s->state.name);
 	return cmd_stop_print(o, s, "removed");
 }
@@ -146,8 +150,8 @@ static int cmd_rm_sandbox(
 	int r;
 
 	if (s->running && !o->force)
-		return out_fail(
-			"stop it first, or rm -f", "the sandbox %s runs", s->state.name);
+		return out_fail("stop it first with od-runtime stop, or use rm -f",
+			"the sandbox %s is running", s->state.name);
 	r = engine_request(e, &reply, "DELETE", (struct str){0},
 		"/containers/%s?v=1&force=%d", s->state.id, o->force);
 	if (!r && reply.status >= 400 && reply.status != 404)
@@ -245,8 +249,8 @@ static int cmd_start_post(const struct engine *e, const struct sandbox *s)
 
 		if (!r && !again && reply.status >= 400)
 			r = engine_fail_reply(&reply,
-				"if a file that it was made with is gone, an image of it "
-				"(docker commit) still has its files",
+				"if a mounted file of the sandbox is gone, docker commit "
+				"makes an image with the files of the sandbox",
 				"starting %s", s->state.name);
 		reply_free(&reply);
 		if (r || !again)
@@ -260,7 +264,7 @@ static int cmd_start_sandbox(
 	int r = 0;
 
 	if (s->paused)
-		return out_fail("od-runtime resume lets it go on",
+		return out_fail("od-runtime resume SANDBOX continues it",
 			"the sandbox %s is paused", s->state.name);
 	out_step("starting: %s", s->state.name);
 	if (!s->running)
@@ -300,9 +304,10 @@ int cmd_restart(const struct options *o)
 
 static int cmd_stop_check_running(const struct sandbox *s)
 {
-	return s->running ? 0
-			  : out_fail("od-runtime ps shows those that do",
-				    "the sandbox %s does not run", s->state.name);
+	return s->running
+		? 0
+		: out_fail("od-runtime ps lists the sandboxes with their states",
+			  "the sandbox %s is not running", s->state.name);
 }
 
 static int cmd_pause_sandbox(
@@ -390,7 +395,8 @@ static int cmd_wait_sandbox(
 	r = cmd_stop_post_target(e, &target, 0, &reply);
 	target_free(&target);
 	if (!r && reply.status != 200)
-		r = engine_fail_reply(&reply, NULL, "waiting for %s", s->state.name);
+		r = engine_fail_reply(&reply, NULL,
+			"waiting for the end of the sandbox %s", s->state.name);
 	if (!r && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
 		code = json_doc_int(json_get(json_doc_root(&d), "StatusCode"), code);
 		json_doc_free(&d);

@@ -11,8 +11,9 @@ int cmd_completion(const struct options *o)
 	int r = complete_write(o->operand[0], &out);
 
 	if (r == ERR_TYPE)
-		r = out_fail_usage("bash, zsh or fish",
-			"no completion for the shell '%s'", o->operand[0]);
+		r = out_fail_usage("name one of these shells: bash, zsh, fish",
+			"there is no completion script for the shell '%s'",
+			o->operand[0]);
 	if (!r)
 		r = out_write_buf(&out);
 	buf_free(&out);
@@ -30,7 +31,8 @@ int cmd_man(const struct options *o)
 	else if (strcmp(form, "markdown") == 0)
 		manual_write_markdown(&out);
 	else
-		r = out_fail_usage("roff or markdown", "no manual as '%s'", form);
+		r = out_fail_usage("name one of these formats: roff, markdown",
+			"the manual is not available in the format '%s'", form);
 	if (!r)
 		r = out_write_buf(&out);
 	buf_free(&out);

@@ -152,8 +152,8 @@ int cmd_tags(const struct options *o)
 	if (!r)
 		r = plan_make(&p, &e, o, o->operand[0]);
 	if (!r && p.kind == PLAN_AS_IS)
-		r = out_fail("name the image that it was made from",
-			"%s has this od-runtime-client in it already", o->operand[0]);
+		r = out_fail("name the image from which it was built",
+			"%s already contains this od-runtime-client", o->operand[0]);
 	if (!r)
 		r = tags_print(&p);
 	plan_free(&p);

@@ -31,9 +31,9 @@ int cmd_token(const struct options *o)
 			"--operator");
 	if (name && !listen_name_is_valid(str_c(name)))
 		return out_fail_usage(
-			"od-runtime token SANDBOX; the name is that of --connect-id",
-			"%s cannot be the name of a sandbox: it needs 1 to %d letters, "
-			"digits, '.', '_' or '-', and does not begin with '.'",
+			"give the name that the sandbox has in --connect-id",
+			"'%s' is not a valid name of a sandbox: a name has 1 to %d "
+			"letters, digits, '.', '_' or '-', and does not begin with '.'",
 			name, CONNECT_ID_MAX);
 	r = listen_secret_load("token", o->operand[0], &secret);
 	if (!r)

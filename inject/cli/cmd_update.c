@@ -38,8 +38,8 @@ static int update_find_client(const struct options *o, const struct engine *e,
 	if (r >= 0)
 		r = program_find_client(client, o->client, im.arch, !o->no_od_plugins);
 	if (!r && im.arch.n && !str_eq(im.arch, str_c(client->arch)))
-		r = out_fail("give the od-runtime-client of that architecture with "
-			     "--client",
+		r = out_fail(
+			"give the od-runtime-client for that architecture with --client",
 			"%s is for %.*s, the client binary for %s", s->state.name,
 			STR_ARG(im.arch), client->arch);
 	image_free(&im);
@@ -59,8 +59,9 @@ static int update_copy_client(
 
 	if (!r && reply.status != 200)
 		r = engine_fail_reply(&reply,
-			"its client may be a file of this machine: run it with --via put",
-			"putting a client into %s", s->state.name);
+			"the client may be mounted from this machine, which cannot be "
+			"replaced: run a new sandbox with --via put",
+			"copying the client into the sandbox %s", s->state.name);
 	reply_free(&reply);
 	return r;
 }
@@ -89,7 +90,8 @@ static int update_restart(
 		"/containers/%s/restart?t=%d", s->state.id, seconds);
 
 	if (!r && reply.status != 204)
-		r = engine_fail_reply(&reply, NULL, "starting %s again", s->state.name);
+		r = engine_fail_reply(
+			&reply, NULL, "restarting the sandbox %s", s->state.name);
 	reply_free(&reply);
 	return r;
 }
@@ -124,8 +126,9 @@ int cmd_update(const struct options *o)
 	if (!r)
 		r = sandbox_require(&e, o->operand[0], &s);
 	if (!r && s.injected)
-		r = out_fail("od-runtime inject puts another client into it",
-			"%s is a container of somebody else, not to be started again",
+		r = out_fail("od-runtime inject replaces its client",
+			"the container %s was not created by od-runtime, so update does "
+			"not restart it",
 			s.state.name);
 	if (!r)
 		r = update_find_client(o, &e, &s, &client);

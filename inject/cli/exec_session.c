@@ -300,7 +300,7 @@ static int exec_session_start(struct session_run *x)
 	if (r == ERR_LIMIT)
 		r = out_fail_usage("copy it into the sandbox (od-runtime cp) and execute "
 				   "the file",
-			"the text is longer than %d bytes", INJECT_FILE_MAX);
+			"the command is longer than %d bytes", INJECT_FILE_MAX);
 	if (!r)
 		r = exec_session_call_action(x, &reply, "PUT", buf_view(&body));
 	if (!r && reply.status != 200 && reply.status != 202)
@@ -442,14 +442,13 @@ static int exec_session_exit_code(struct session_run *x, const struct observatio
 
 	if (x->timed_out) {
 		out_fail("give a longer --timeout, or leave it out",
-			"the command has not ended within --timeout %s, and was "
-			"interrupted",
+			"the command did not end within --timeout %s and was interrupted",
 			x->options->timeout_text);
 		return EXIT_TIMEOUT;
 	}
 	if (!str_eq(ob->kind, STR("run")))
 		return out_fail("od-runtime help exec",
-			"the session %s did not execute the text: %.*s",
+			"the session %s did not execute the command: %.*s",
 			x->options->session, STR_ARG(ob->content));
 	if (ob->exit_code >= 0)
 		return process_exit_code(ob->exit_code, STR(""));
@@ -476,7 +475,7 @@ static int exec_session_finish(struct session_run *x)
 		v = json_get(json_doc_root(&d), "observation");
 		r = observation_read(&ob, json_raw(v))
 			? out_fail("od-runtime logs prints the log of the sandbox",
-				  "how the command has ended is not known")
+				  "the exit code of the command is unknown")
 			: exec_session_exit_code(x, &ob);
 		observation_free(&ob);
 		json_doc_free(&d);

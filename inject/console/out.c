@@ -225,17 +225,20 @@ int out_exit_code(int r)
 		}
 		break;
 	case -ENOMEM:
-		out_fail("free some memory of this machine", "%s", err_text(r));
+		out_fail(
+			"free memory on this machine, then try again", "%s", err_text(r));
 		return EXIT_ENVIRONMENT;
 	case -EPIPE:
 	case -ENOSPC:
 	case -EIO:
-		out_fail("check what takes the standard output", "%s", err_text(r));
+		out_fail(
+			"check the program or the file that receives the standard output",
+			"%s", err_text(r));
 		return EXIT_ENVIRONMENT;
 	default:
 		break;
 	}
-	out_fail("this is a bug of od-runtime; please report it with the command line",
+	out_fail("this is a bug of od-runtime: please report it with the command line",
 		"unexpected error %d: %s", r, err_text(r));
 	return EXIT_BUG;
 }

@@ -110,7 +110,7 @@ static void listen_claim_entry(
 
 	if (old && !listen_can_replace(&p->peer, g)) {
 		ws_conn_close(l->ws, STREAM_NAME_CONFLICT,
-			STR("another sandbox has this name"));
+			STR("another sandbox with this name is connected"));
 		return;
 	}
 	p->peer = *g;
@@ -120,7 +120,8 @@ static void listen_claim_entry(
 		return;
 	old->entry = NULL;
 	relays_fail(old);
-	ws_conn_close(old->ws, STREAM_FENCED, STR("another connection of this sandbox"));
+	ws_conn_close(old->ws, STREAM_FENCED,
+		STR("a newer connection of this sandbox replaced this one"));
 }
 
 static void listen_read_hello(struct link *l, struct json_doc *d)
@@ -134,11 +135,11 @@ static void listen_read_hello(struct link *l, struct json_doc *d)
 	if (l->entry)
 		return;
 	if (l->name[0] && !str_eq(id, str_c(l->name))) {
-		log_warn("sandbox %s: refused: its --connect-id is not the name in its "
-			 "token",
+		log_warn("sandbox %s: the connection is refused, because its "
+			 "--connect-id differs from the name in its token",
 			l->name);
 		ws_conn_close(l->ws, WS_POLICY,
-			STR("the token is that of another name, see --connect-id"));
+			STR("the token is for another name than --connect-id"));
 		return;
 	}
 	listen_proof_read_nonce(l, json_doc_str(d, json_get(root, "nonce")));
@@ -149,7 +150,9 @@ static void listen_read_hello(struct link *l, struct json_doc *d)
 	if (p)
 		listen_claim_entry(l, p, &g);
 	else
-		ws_conn_close(l->ws, WS_POLICY, STR("this is no name, or one too many"));
+		ws_conn_close(l->ws, WS_POLICY,
+			STR("the name is not valid, or the backend has too many "
+			    "sandboxes"));
 }
 
 static void listen_read_text(struct link *l, struct str text)
@@ -164,7 +167,8 @@ static void listen_read_text(struct link *l, struct str text)
 		if (r == -ENOMEM)
 			ws_conn_close(l->ws, WS_TRY_LATER, STR("out of memory"));
 		else
-			ws_conn_close(l->ws, WS_BAD_TEXT, STR("this is no JSON"));
+			ws_conn_close(
+				l->ws, WS_BAD_TEXT, STR("a text frame is not JSON"));
 		return;
 	}
 	root = json_doc_root(&d);
@@ -192,7 +196,8 @@ static void listen_on_message(void *arg, enum ws_op op, struct str data)
 		return;
 	}
 	if (channel_frame_get(data, &f)) {
-		ws_conn_close(l->ws, WS_PROTOCOL, STR("this is no frame of a channel"));
+		ws_conn_close(l->ws, WS_PROTOCOL,
+			STR("a binary frame does not have the format of a channel"));
 		return;
 	}
 	r = f.kind == CHANNEL_OUTPUT ? relay_find(l, f.id) : NULL;
@@ -211,7 +216,8 @@ static void listen_on_beat(void *arg)
 	struct link *l = arg;
 
 	if (!l->entry)
-		ws_conn_close(l->ws, WS_POLICY, STR("no hello came"));
+		ws_conn_close(
+			l->ws, WS_POLICY, STR("no hello message was received in time"));
 }
 
 static void listen_on_free(struct later *later)
@@ -273,7 +279,8 @@ static void listen_link_new(struct hub *h, struct request *rq, struct str name)
 	if (h->links_n < LISTEN_LINKS_MAX)
 		l = conf.arg = calloc(1, sizeof(*l));
 	if (!l) {
-		listen_fail_retry(rq, STR("There are too many sandboxes."));
+		listen_fail_retry(
+			rq, STR("Too many sandboxes are connected to this backend."));
 		return;
 	}
 	listen_copy_name(l->name, name);
@@ -327,14 +334,14 @@ static void listen_reply_list(struct hub *h, struct request *rq)
 {
 	if (!h->conf.secret.n) {
 		request_fail(rq, 403,
-			STR("This backend has no secret, so it lists no sandboxes: start "
-			    "it with --token."));
+			STR("This backend was started without a secret, so it does not "
+			    "list sandboxes: start it with --token."));
 	} else if (!listen_token_is_operator(&h->tokens, listen_read_bearer(rq))) {
 		request_add_field(
 			rq, STR("www-authenticate"), STR("Bearer realm=\"od-runtime\""));
 		request_fail(rq, 401,
-			STR("The list of sandboxes needs the operator's token, which "
-			    "\"od-runtime token FILE --operator\" prints."));
+			STR("The list of sandboxes requires the operator's token. "
+			    "\"od-runtime token FILE --operator\" prints it."));
 	} else {
 		listen_write_list(h, rq);
 	}
@@ -390,9 +397,9 @@ static void listen_start_relay(struct link *l, struct request *rq, struct str re
 	}
 	if (r < 0)
 		request_fail(rq, 403,
-			STR("A header that can hold the session key stands twice."));
+			STR("A header that can contain the session key is given twice."));
 	else if (target.err)
-		request_fail(rq, 414, STR("The target is too long."));
+		request_fail(rq, 414, STR("The request target is too long."));
 	else if (fault && fault != &listen_proof_pending)
 		request_fail(rq, fault->status, str_c(fault->text));
 	else
@@ -406,15 +413,17 @@ static void listen_route_request(struct hub *h, struct request *rq, struct str p
 	struct hub_entry *p = listen_find_entry(h, id);
 
 	if (!p)
-		request_fail(rq, 404, STR("No sandbox of that name has dialled in."));
+		request_fail(rq, 404,
+			STR("No sandbox with this name has connected to this backend."));
 	else if (!p->link)
-		listen_fail_retry(rq, STR("The sandbox is not connected now."));
+		listen_fail_retry(rq,
+			STR("The sandbox is not connected at the moment. Try again."));
 	else if (h->relays_n == LISTEN_RELAYS_MAX)
-		listen_fail_retry(rq, STR("There are too many requests."));
+		listen_fail_retry(
+			rq, STR("The backend has too many open requests. Try again."));
 	else if (listen_is_over_share(p->link))
 		listen_fail_retry(rq,
-			STR("There are too many requests for this sandbox, which has not "
-			    "answered them yet."));
+			STR("This sandbox has too many unanswered requests. Try again."));
 	else
 		listen_start_relay(p->link, rq, str_skip(path, id.n));
 }
@@ -425,7 +434,8 @@ static void listen_on_head(void *arg, struct request *rq)
 	struct str path = rq->path;
 
 	if (!request_is_local_origin(rq))
-		request_fail(rq, 403, STR("This Origin may not ask."));
+		request_fail(
+			rq, 403, STR("Requests with this Origin header are refused."));
 	else if (str_starts(path, STR(PLACES "/")))
 		listen_route_request(h, rq, str_skip(path, sizeof(PLACES)));
 }
@@ -439,7 +449,7 @@ static void listen_accept_link(struct hub *h, struct request *rq)
 		listen_link_new(h, rq, name);
 	else
 		request_fail(rq, 403,
-			STR("Invalid token: a sandbox dials in with its own, which "
+			STR("Invalid token: a sandbox needs its own token, which "
 			    "\"od-runtime token FILE NAME\" prints."));
 }
 
@@ -516,7 +526,7 @@ void hub_del(struct hub *h)
 	while ((l = LIST_FIRST(&h->links, struct link, node))) {
 		struct ws_conn *ws = l->ws;
 
-		ws_conn_close(ws, WS_GOING_AWAY, STR("the backend stops"));
+		ws_conn_close(ws, WS_GOING_AWAY, STR("the backend is stopping"));
 		listen_close_link(l);
 		ws_conn_del(ws);
 	}

@@ -5,15 +5,16 @@
  */
 #include "inject/control/listen_private.h"
 
-const struct http_fault listen_proof_pending = {
-	504, "The sandbox has not proved in time that it knows this key. Try again."};
+const struct http_fault listen_proof_pending = {504,
+	"The sandbox did not prove in time that it has this session key. Try again."};
 
-static const struct http_fault no_random = {503, "There are no random bytes."};
+static const struct http_fault no_random = {
+	503, "The system of the backend returned no random bytes. Try again."};
 static const struct http_fault no_proof = {502,
-	"The sandbox offers no proof of its session key, so the key is not used. Start "
-	"it with a session key, or update its od-runtime-client; or send no key."};
+	"The sandbox cannot prove that it has the session key, so the key is not sent to "
+	"it. Start it with a session key, update its od-runtime-client, or send no key."};
 static const struct http_fault wrong_key = {
-	403, "Invalid API Key: the sandbox has not proved that it knows this key."};
+	403, "Invalid API Key: the sandbox did not prove that it has this session key."};
 
 void listen_proof_read_nonce(struct link *l, struct str hex)
 {
@@ -42,7 +43,7 @@ void listen_proof_receive(struct link *l, struct str hex)
 	if (l->proof.step != LINK_PROOF_REQUESTED ||
 		hex_decode(hex, l->proof.proof, SHA256_LEN)) {
 		ws_conn_close(l->ws, WS_POLICY,
-			STR("this is no proof, or none that was asked for"));
+			STR("a proof is malformed or was not requested"));
 		return;
 	}
 	l->proof.step = LINK_PROOF_RECEIVED;

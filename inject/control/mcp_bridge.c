@@ -244,7 +244,8 @@ static int bridge_handle_refusal(struct bridge *b, struct bridge_slot *a)
 	char words[128];
 	int r;
 
-	snprintf(words, sizeof(words), "The sandbox refused this: status %u.", status);
+	snprintf(words, sizeof(words), "The sandbox refused the message: HTTP status %u.",
+		status);
 	if (status == 404 && b->session[0] && !a->retried && !a->m->is_initialize) {
 		http_client_close(&a->call);
 		a->retried = true;
@@ -437,7 +438,9 @@ static int bridge_queue_line(struct bridge *b, struct str line)
 	if (m->is_request &&
 		(b->waiting_n >= WAITING ||
 			b->waiting_bytes + m->line.n > WAITING_BYTES)) {
-		r = bridge_send_error(m, "Too many calls are waiting.");
+		r = bridge_send_error(m,
+			"Too many calls are waiting for the sandbox. Try again when one "
+			"has ended.");
 		bridge_free_message(m);
 		return r;
 	}
@@ -587,6 +590,6 @@ int bridge_run(const struct sandbox *s)
 	lines_free(&b.lines);
 	buf_free(&b.initialize);
 	return r == ERR_LIMIT ? out_fail("send large content with od-runtime cp",
-					"a message of the client is too long")
+					"a message of the MCP client is too long")
 			      : r;
 }

@@ -275,7 +275,7 @@ static void relay_refuse(struct relay *r, const struct http_fault *fault)
 void relay_on_close(struct relay *r)
 {
 	static const struct http_fault busy = {
-		503, "The sandbox does not take the request now."};
+		503, "The sandbox does not accept the request at the moment. Try again."};
 
 	relay_detach(r, false);
 	if (!r->answered)
@@ -287,10 +287,11 @@ void relay_on_close(struct relay *r)
 void relays_fail(struct link *l)
 {
 	static const struct http_fault lost = {502,
-		"The connection to the sandbox was lost. What was asked for may have "
-		"been begun."};
-	static const struct http_fault away = {
-		503, "The connection to the sandbox was lost before the request."};
+		"The connection to the sandbox was lost. The sandbox may have started to "
+		"process the request."};
+	static const struct http_fault away = {503,
+		"The connection to the sandbox was lost before the request was sent. Try "
+		"again."};
 
 	struct relay *r;
 
@@ -404,8 +405,7 @@ static int relay_receive(struct relay *r)
 
 static void relay_fail_input(struct relay *r)
 {
-	static const struct http_fault bad = {
-		400, "The chunks of the body are malformed."};
+	static const struct http_fault bad = {400, "The chunked body is malformed."};
 
 	if (r->answered)
 		relay_reset(r);

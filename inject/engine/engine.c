@@ -21,7 +21,7 @@ enum { LATE_ROUNDS = 20, LATE_MS = 100 };
 enum { TIDY_SILENT_MS = 1000, TIDY_TOTAL_MS = 10000, TIDY_INTERRUPTED_MS = 10000 };
 enum { ENGINE_OWN_MAX = 40 + OWNER_MAX };
 
-#define NEXT_HOST "start Docker or Podman, or say where it is: --host unix:///path"
+#define NEXT_HOST "start Docker or Podman, or give its address: --host unix:///path"
 
 void reply_init(struct reply *r)
 {
@@ -85,36 +85,40 @@ int engine_fail(const struct engine *e, int r)
 		return out_fail(NEXT_HOST, "no container engine at %s", e->path);
 	case -EACCES:
 	case -EPERM:
-		return out_fail("run as a user who may use it, root or group docker",
-			"no permission for the engine's socket %s", e->path);
+		return out_fail("run od-runtime as root or as a user of the group docker",
+			"no permission to use the engine's socket %s", e->path);
 	case -EINVAL:
-		return out_fail("give the engine's own name or id of it",
-			"an empty name, a path or control bytes cannot stand in a "
-			"request to the engine at %s",
+		return out_fail("give the name or id of the container or image as the "
+				"engine shows it",
+			"a name is empty, a path or contains control bytes, so it cannot "
+			"be sent to the engine at %s",
 			e->path);
 	case -ECONNREFUSED:
-		return out_fail(NEXT_HOST, "no engine answers at %s", e->path);
+		return out_fail(NEXT_HOST,
+			"the connection to the engine at %s was refused", e->path);
 	case -ETIMEDOUT:
-		return out_fail("look into the engine's log",
-			"the engine at %s does not answer", e->path);
+		return out_fail(ENGINE_NEXT_LOG,
+			"the engine at %s did not answer in time", e->path);
 	case HTTP_CLIENT_LOST:
 		return out_fail("check the network between this machine and the engine",
-			"the network to the engine at %s is lost: it has acknowledged "
-			"nothing for %d s",
+			"the network connection to the engine at %s was lost: no data "
+			"was acknowledged for %d s",
 			e->path, HTTP_CLIENT_LOST_MS / 1000);
 	case -ETIME:
-		return out_fail("look into the engine's log",
+		return out_fail(ENGINE_NEXT_LOG,
 			"the engine at %s answers too slowly: fewer than %d bytes per "
 			"second",
 			e->path, INJECT_RATE);
 	case ERR_SYNTAX:
-		return out_fail(
-			NEXT_HOST, "what answers at %s is no container engine", e->path);
+		return out_fail(NEXT_HOST,
+			"the program that answers at %s is not a container engine",
+			e->path);
 	default:
 		if (r <= FAIL_BASE)
 			return r;
-		return out_fail("look into the engine's log",
-			"talking to the engine at %s: %s", e->path, err_text(r));
+		return out_fail(ENGINE_NEXT_LOG,
+			"the request to the engine at %s failed: %s", e->path,
+			err_text(r));
 	}
 }
 
@@ -321,29 +325,30 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	struct reply reply;
 	int r = body->err;
 
-	reply_init(&reply);
 	if (!r && !name)
 		r = engine_make_temp_name(own);
-	if (!r) {
-		r = engine_request(&calm, &reply, "POST", buf_view(body),
-			"/containers/create?name=%s", name ? name : own);
+	if (r)
+		return r;
+	r = engine_request(&calm, &reply, "POST", buf_view(body),
+		"/containers/create?name=%s", name ? name : own);
+	if (r) {
 		/*
 		 * A container with a given name stays: the next process that needs the
 		 * name removes it.
 		 */
-		if (r && !name)
+		if (!name)
 			engine_undo_create(e, own, own);
-	}
-	if (!r && name && reply.status == 409)
+	} else if (name && reply.status == 409) {
 		r = 1;
-	else if (!r && reply.status != 201)
+	} else if (reply.status != 201) {
 		r = e->silent ? ERR_TYPE : engine_fail_reply(&reply, NULL, "%s", doing);
-	if (!r) {
+	} else {
 		reply_read_id(&reply, made, sizeof(made));
 		buf_puts(id, made);
 		if (!id->n || !buf_cstr(id))
 			r = out_fail(ENGINE_NEXT,
-				"the engine created a container without an id");
+				"the engine created a container, but did not return its "
+				"id");
 	}
 	reply_free(&reply);
 	return r;
@@ -443,7 +448,8 @@ static int engine_read_ping(struct engine *e, const struct http_client *c)
 	r = engine_choose_version(version, &minor);
 	if (r == ERR_VERSION)
 		return out_fail("update the engine",
-			"the engine at %s is too old: API %.*s, at least 1.%d is needed",
+			"the engine at %s is too old: it has API %.*s, and API 1.%d is "
+			"required",
 			e->path, STR_ARG(version), MINOR_OLDEST);
 	if (r)
 		return r;
@@ -465,10 +471,9 @@ static int engine_ping(struct engine *e)
 	if (!r)
 		r = engine_read_ping(e, &c);
 	else if (r == ERR_TLS)
-		r = out_fail(
-			"check ca.pem, cert.pem and key.pem, see DOCKER_CERT_PATH in "
-			"od-runtime help",
-			"talking to the engine at %s: %s", e->path,
+		r = out_fail("check ca.pem, cert.pem and key.pem in the folder that "
+			     "DOCKER_CERT_PATH names",
+			"the TLS connection to the engine at %s failed: %s", e->path,
 			http_client_tls_error(&c));
 	http_client_close(&c);
 	return r;
@@ -502,8 +507,8 @@ static int engine_set_path(struct engine *e, const char *path)
 	size_t n = strlen(path);
 
 	if (n == 0 || n > ENGINE_PATH_MAX)
-		return out_fail_usage("it has 107 bytes at most",
-			"not the path of a socket, or an address: %s", path);
+		return out_fail_usage("the path of a socket has at most 107 bytes",
+			"'%s' is neither the path of a socket nor an address", path);
 	memcpy(e->path, path, n + 1);
 	return 0;
 }
@@ -516,9 +521,8 @@ static int engine_set_host(struct engine *e, const char *host, const char *from)
 		return engine_set_path(e, host + 7);
 	if (strncmp(host, "tcp://", 6) != 0)
 		return out_fail_usage("give unix:///path/of/the.sock, or tcp://HOST:PORT",
-			"%s is '%s', but engines are reached by unix sockets and over "
-			"TLS "
-			"only",
+			"%s is '%s', but od-runtime connects to engines only through "
+			"unix sockets and TLS",
 			from, host);
 	r = engine_set_path(e, host);
 	return r ? r : remote_engine_open(host, &e->remote);

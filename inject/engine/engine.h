@@ -12,7 +12,8 @@
 
 enum { ENGINE_TARGET_MAX = 2048 };
 /* The next step for the user after a refusal or an unexpected answer of an engine. */
-#define ENGINE_NEXT "look into the engine's log; od-runtime doctor tries what it can do"
+#define ENGINE_NEXT ENGINE_NEXT_LOG "; od-runtime doctor checks the engine"
+#define ENGINE_NEXT_LOG "read the engine's log (Docker: journalctl -u docker)"
 /* The prefix of the names of temporary containers. */
 #define ENGINE_OWN "od-runtime-"
 

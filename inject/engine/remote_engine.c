@@ -46,7 +46,7 @@ static int remote_engine_read_url(struct remote_engine *f, const char *text)
 	if (f->text.err || str_find_byte(host, '/') < host.n ||
 		url_parse(&f->url, buf_view(&f->text)))
 		return out_fail_usage("give tcp://HOST:PORT",
-			"%s is not the address of an engine", text);
+			"'%s' is not the address of an engine", text);
 	return 0;
 }
 
@@ -59,8 +59,8 @@ static int remote_engine_resolve(struct remote_engine *f, const char *text)
 		return r;
 	if (r)
 		return out_fail(
-			"check the name, or give the address: tcp://10.0.0.5:2376",
-			"the engine at %s: its name is not known here", text);
+			"check the name, or give an IP address: tcp://10.0.0.5:2376",
+			"the host name of the engine at %s cannot be resolved", text);
 	dns_format_address(&found.at[0], f->address);
 	return 0;
 }
@@ -92,7 +92,8 @@ static int remote_engine_load_certs(struct remote_engine *f)
 		r = out_fail(
 			"put ca.pem, cert.pem and key.pem there, or name their folder "
 			"by DOCKER_CERT_PATH",
-			"ca.pem in '%.*s': %s", STR_ARG(buf_view(&folder)), why);
+			"cannot use ca.pem in '%.*s': %s", STR_ARG(buf_view(&folder)),
+			why);
 	if (!r)
 		tls_trust_prove(f->trust, f->own);
 	buf_free(&pem);

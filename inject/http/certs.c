@@ -65,8 +65,8 @@ static int certs_read_file(struct buf *folder, const char *name, struct buf *out
 	fd_close(&fd);
 	explicit_bzero(piece, sizeof(piece));
 	if (r < 0)
-		r = out_fail(
-			"the files of DOCKER_CERT_PATH have to be readable by this user",
+		r = out_fail("make the files in the folder of DOCKER_CERT_PATH readable "
+			     "for this user",
 			"cannot read %s: %s", text ? text : name, err_text(r));
 	buf_free(&path);
 	return r;
@@ -91,8 +91,8 @@ int certs_read_pair(
 	if (r == 0) {
 		r = certs_read_file(folder, names->key, &key);
 		if (r == 1)
-			r = out_fail("a certificate and its key go together: add the "
-				     "key, or remove the certificate",
+			r = out_fail("a certificate and its key need each other: add the "
+				     "missing file, or remove the other one",
 				"%s in %.*s: there is no %s", names->own,
 				STR_ARG(buf_view(folder)), names->key);
 		if (r == 0)

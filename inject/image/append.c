@@ -43,7 +43,7 @@ int append_find_client(struct append *a, struct str arch, const struct program *
 			return 0;
 		}
 	if (a->clients_n == APPEND_CLIENTS)
-		return append_refuse(a, "it has images for too many architectures");
+		return append_refuse(a, "it contains images for too many architectures");
 	p = &a->clients[a->clients_n];
 	r = program_find_other(p, a->options->client, arch, !a->options->no_od_plugins);
 	if (r)
@@ -86,8 +86,8 @@ static int append_parse_platform(struct append *a, struct platform *p)
 	p->variant = rest;
 	if (str_eq(p->os, STR("linux")) && p->arch.n)
 		return 0;
-	return out_fail_usage("such as linux/amd64 or linux/arm64/v8",
-		"--platform is '%s', not a platform of Linux", a->options->platform);
+	return out_fail_usage("give a platform such as linux/amd64 or linux/arm64/v8",
+		"--platform '%s' is not a Linux platform", a->options->platform);
 }
 
 /* The variant of a platform; an index may leave out the usual one of the architecture. */
@@ -130,8 +130,8 @@ static int append_make_entry(struct append *a, struct manifest *index,
 	else
 		r = p.arch.n ? append_find_client(a, p.arch, &client) : 0;
 	if (r == 1)
-		out_note("od-runtime: %.*s is left out for %.*s/%.*s, for which there "
-			 "is no client",
+		out_note("od-runtime: the image of %.*s for %.*s/%.*s is left out, "
+			 "because there is no client for it",
 			STR_ARG(a->from.text), STR_ARG(p.os), STR_ARG(p.arch));
 	if (r)
 		return r;
@@ -139,7 +139,7 @@ static int append_make_entry(struct append *a, struct manifest *index,
 	if (!r)
 		r = append_read_manifest(a, c, &text, &m);
 	if (!r && m.kind == MANIFEST_INDEX)
-		r = append_refuse(a, "it is an index of indexes");
+		r = append_refuse(a, "it is an index that contains another index");
 	if (!r)
 		r = append_make_image(a, &m, c);
 	manifest_free(&m);
@@ -182,18 +182,20 @@ static int append_make_index(
 			append_write_entry(&list, entry, &c);
 	}
 	buf_putc(&list, ']');
-	r = r < 0 ? r : 0;
-	if (!r && !a->made)
-		r = out_fail("give the od-runtime-client of one of its architectures "
+	if (r < 0)
+		goto out;
+	if (!a->made) {
+		r = out_fail("give the od-runtime-client for one of its architectures "
 			     "with --client",
-			"%.*s has no image for which there is a client",
+			"%.*s contains only images of architectures without a client",
 			STR_ARG(a->from.text));
-	if (!r) {
-		edit_object(&text, json_doc_root(&index->doc), edits, ARRAY_LEN(edits));
-		*root = (struct content){0};
-		memcpy(root->media, index->media, strlen(index->media) + 1);
-		r = text.err ? text.err : append_add_new(a, buf_view(&text), true, root);
+		goto out;
 	}
+	edit_object(&text, json_doc_root(&index->doc), edits, ARRAY_LEN(edits));
+	*root = (struct content){0};
+	memcpy(root->media, index->media, strlen(index->media) + 1);
+	r = text.err ? text.err : append_add_new(a, buf_view(&text), true, root);
+out:
 	buf_free(&list);
 	buf_free(&text);
 	return r;
@@ -214,13 +216,14 @@ static int append_make_platform(
 			continue;
 		r = append_make_entry(a, index, entry, root);
 		if (r == 1)
-			r = out_fail("give the od-runtime-client of that architecture "
+			r = out_fail("give the od-runtime-client for that architecture "
 				     "with --client",
 				"there is no client for %s", a->options->platform);
 		return r;
 	}
-	return out_fail("'skopeo inspect --raw' shows what it has",
-		"%.*s has no image for %s", STR_ARG(a->from.text), a->options->platform);
+	return out_fail("'skopeo inspect --raw' shows its platforms",
+		"%.*s does not contain an image for %s", STR_ARG(a->from.text),
+		a->options->platform);
 }
 
 static int append_make_images(struct append *a, struct content *root)
@@ -269,13 +272,13 @@ static int append_print_result(struct append *a, const struct content *root)
 
 static int append_check_tag(const struct options *o)
 {
-	const char *why = "it has a digest, which nobody can choose";
+	const char *why = "it contains a digest, which cannot be chosen";
 	struct ref ref;
 
 	if (!o->tag || (ref_parse(&ref, str_c(o->tag), &why) == 0 && !ref.digest.n))
 		return 0;
-	return out_fail_usage("such as team/image:1.0",
-		"'%s' cannot be the name of the image: %s", o->tag, why);
+	return out_fail_usage("give a name such as team/image:1.0",
+		"--tag '%s' is not a valid image name: %s", o->tag, why);
 }
 
 static int append_run_command(struct append *a)
@@ -300,13 +303,12 @@ static int append_run_command(struct append *a)
 	if (!r)
 		r = append_make_images(a, &root);
 	jw_end(&a->report);
-	if (!r) {
-		out_step("writing %.*s", STR_ARG(a->to.text));
-		r = store_write(&a->to,
-			(const struct store_item *)(const void *)a->items.p,
-			a->items.n / sizeof(struct store_item));
-		out_step_end();
-	}
+	if (r)
+		return r;
+	out_step("writing %.*s", STR_ARG(a->to.text));
+	r = store_write(&a->to, (const struct store_item *)(const void *)a->items.p,
+		a->items.n / sizeof(struct store_item));
+	out_step_end();
 	return r ? r : append_print_result(a, &root);
 }
 

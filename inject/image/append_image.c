@@ -47,17 +47,17 @@ static int append_read_config(struct product *p)
 	if (r == -ENOMEM || r <= FAIL_BASE || r == -EINTR)
 		return r;
 	if (r)
-		return append_refuse(p->a, "its config is not that of an image");
+		return append_refuse(p->a, "its config is not the config of an image");
 	if (json_count(p->base.layers) != json_count(p->m->layers))
-		return append_refuse(
-			p->a, "its config has another number of layers than it has");
+		return append_refuse(p->a,
+			"its config and its manifest have different numbers of layers");
 	why = image_refusal(&p->base);
 	if (why)
 		return append_refuse(p->a, why);
 	r = append_find_client(p->a, p->base.arch, &p->client);
 	if (r != 1)
 		return r;
-	return out_fail("give the od-runtime-client of that architecture with --client",
+	return out_fail("give the od-runtime-client for that architecture with --client",
 		"%.*s is for %.*s, the client binary for %s", STR_ARG(p->a->from.text),
 		STR_ARG(p->base.arch), p->a->clients[0].arch);
 }
@@ -204,8 +204,8 @@ static int append_choose_shell(struct product *p)
 		out_note("od-runtime: the image %.*s " PROGRAM_NO_SHELL,
 			STR_ARG(p->a->from.text));
 	else if (p->shell == IMAGE_SHELL_UNKNOWN)
-		out_note("od-runtime: whether %.*s has a shell was not looked at; "
-			 "--busybox puts one in for the case that it has none",
+		out_note("od-runtime: %.*s was not searched for a shell; --busybox adds "
+			 "one in case it has none",
 			STR_ARG(p->a->from.text));
 	return 0;
 }
@@ -474,24 +474,33 @@ int append_make_image(struct append *a, struct manifest *m, struct content *out)
 		.a = a, .m = m, .own = none, .config = BUF_INIT(INJECT_MANIFEST_MAX)};
 	int r = append_read_config(&p);
 
-	if (!r)
-		r = append_find_own_layer(&p);
-	if (!r)
-		r = append_scan_layers(&p);
-	if (!r && !p.drop_in)
+	if (r)
+		goto out;
+	r = append_find_own_layer(&p);
+	if (r)
+		goto out;
+	r = append_scan_layers(&p);
+	if (r)
+		goto out;
+	if (!p.drop_in)
 		probe_note_openhands(a->from.text);
-	if (!r)
-		r = append_choose_shell(&p);
-	if (!r)
-		r = append_add_base_layers(&p);
-	if (!r)
-		r = append_make_layer(&p);
-	if (!r)
-		r = append_write_config(&p);
-	if (!r)
-		r = append_write_manifest(&p, out);
-	if (!r)
-		append_report_image(&p, out);
+	r = append_choose_shell(&p);
+	if (r)
+		goto out;
+	r = append_add_base_layers(&p);
+	if (r)
+		goto out;
+	r = append_make_layer(&p);
+	if (r)
+		goto out;
+	r = append_write_config(&p);
+	if (r)
+		goto out;
+	r = append_write_manifest(&p, out);
+	if (r)
+		goto out;
+	append_report_image(&p, out);
+out:
 	program_free(&p.busybox);
 	layer_free(&p.layer);
 	image_free(&p.base);

@@ -65,7 +65,7 @@ static int build_tag_temp(struct build *b, const char *id, char lent[LENT_MAX])
 	snprintf(lent, LENT_MAX, TAG_BASE_REPO ":%s.%s", hex, owner_text());
 	return engine_image_tag(b->plan->engine, str_c(id), TAG_BASE_REPO,
 		str_skip(str_c(lent), sizeof(TAG_BASE_REPO ":") - 1),
-		"naming the base image");
+		"tagging the base image");
 }
 
 /*
@@ -93,8 +93,8 @@ static int build_add_temp_tags(struct build *b)
 	buf_str(&b->from, b->base_image->id);
 	/* The id becomes a line of a Dockerfile. */
 	if (!ref_is_id(b->base_image->id))
-		return out_fail(
-			ENGINE_NEXT, "the engine's id of the base image is no id");
+		return out_fail(ENGINE_NEXT,
+			"the engine returned an invalid id of the base image");
 	for (size_t i = 0; i < p->plugins.n; i++)
 		if (build_has_image_plugin(b, i))
 			buf_fmt(&b->plugin_refs[i], "sha256:%s", p->plugins.list[i].hash);
@@ -229,8 +229,9 @@ static int build_send_context(struct build *b, const struct context *c)
 	/* Only extra dependencies have commands that print output. */
 	build_log_init(&log);
 	r = pull_read_lines(p->engine, &q, "building",
-		p->deps.n ? "try the commands of --extra-deps in a container of the image"
-			  : "look into the engine's log",
+		p->deps.n ? "run the commands of --extra-deps in a container of the "
+			    "image to find the error"
+			  : ENGINE_NEXT_LOG,
 		b->stage == IMAGE_STAGE_VERSIONED ? &log : NULL);
 	build_log_free(&log);
 	target_free(&target);
@@ -246,13 +247,16 @@ static int build_verify_image(struct build *b, struct image *im)
 
 	if (r == 1)
 		return out_fail(ENGINE_NEXT,
-			"the engine says that it built %s, but has no such image", name);
+			"the engine reported that it built the image %s, but does not "
+			"have it",
+			name);
 	if (r)
 		return r;
 	if (!build_is_planned(b, im)) {
 		image_free(im);
-		return out_fail(
-			"try again", "the engine built something else than %s", name);
+		return out_fail("build again; another program may have changed the tag",
+			"the image %s is not the one that was built: its labels differ",
+			name);
 	}
 	if (b->replaces)
 		build_prune_images(b, false);
@@ -363,7 +367,7 @@ static int build_make_stage(struct build *b, struct image *im)
 static int build_tag_image(
 	struct plan *p, struct str id, const char *repo, struct str tag)
 {
-	return engine_image_tag(p->engine, id, repo, tag, "naming the image");
+	return engine_image_tag(p->engine, id, repo, tag, "tagging the image");
 }
 
 /* Makes every rung that has content above the highest rung that exists. */

@@ -139,7 +139,8 @@ int cache_lock(struct str name, int *fd)
 	while (fcntl(got, F_OFD_SETLK, &one) < 0 &&
 		(errno == EAGAIN || errno == EACCES)) {
 		if (!waited)
-			out_step("waiting for another od-runtime that builds the same");
+			out_step("waiting for another od-runtime that builds the same "
+				 "image");
 		waited = 1;
 		r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
 		if (r < 0) {

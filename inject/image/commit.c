@@ -73,7 +73,7 @@ static int commit_create_container(struct plan *p, struct image *on, struct buf 
 
 	if (!r)
 		r = engine_create(
-			p->engine, &body, NULL, "making a container of the image", id);
+			p->engine, &body, NULL, "creating a container of the image", id);
 	buf_free(&body);
 	return r;
 }
@@ -92,7 +92,8 @@ static int commit_put_files(struct plan *p, const char *id)
 		files.busybox = buf_view(&p->busybox.bytes);
 	r = client_files_put(p->engine, id, &files, &reply);
 	if (!r && reply.status != 200)
-		r = engine_fail_reply(&reply, NULL, "putting the client into the image");
+		r = engine_fail_reply(
+			&reply, NULL, "copying the client into a container of the image");
 	reply_free(&reply);
 	return r;
 }
@@ -111,7 +112,8 @@ static int commit(struct plan *p, const char *id)
 		STR_ARG(buf_view(&p->tag)));
 
 	if (!r && reply.status != 201)
-		r = engine_fail_reply(&reply, NULL, "making an image of the container");
+		r = engine_fail_reply(
+			&reply, NULL, "committing the container as an image");
 	reply_free(&reply);
 	return r;
 }

@@ -207,7 +207,7 @@ int folder_write(struct plan *p, const char *path)
 	int dir;
 
 	if (r)
-		return out_fail("name a folder that is not there yet", "%s: %s", path,
+		return out_fail("name a folder that does not exist yet", "%s: %s", path,
 			err_text(r));
 	dir = fd_open(path, O_RDONLY | O_DIRECTORY, 0);
 	r = dir < 0 ? dir : folder_write_content(p, dir);
@@ -216,7 +216,7 @@ int folder_write(struct plan *p, const char *path)
 		rmdir(path);
 	/* Errors from FAIL_BASE down were printed already. */
 	if (r && r > FAIL_BASE && r != -ENOMEM)
-		r = out_fail("choose another place", "cannot write to %s: %s", path,
-			err_text(r));
+		r = out_fail("choose a folder that this user can write to",
+			"cannot write to %s: %s", path, err_text(r));
 	return r;
 }

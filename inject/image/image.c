@@ -103,17 +103,18 @@ const char *image_refusal(struct image *im)
 	if (!str_eq(im->os, STR("linux")))
 		return "it is not a Linux image";
 	if (!im->arch.n)
-		return "it does not say for which architecture it is";
+		return "it does not declare its architecture";
 	while (json_next(volumes, &it, &key, &value))
 		if (image_is_client_hidden(json_doc_str(&im->doc, key)))
-			return "it declares a VOLUME over /.od, where the client stands";
+			return "it declares a VOLUME at or above /.od, which is the "
+			       "folder of the client";
 	return NULL;
 }
 
 const char *image_build_refusal(struct image *im)
 {
 	return json_count(json_get(im->config, "OnBuild"))
-		? "it has ONBUILD instructions, which would run on our files"
+		? "it has ONBUILD instructions, which would run during the build"
 		: NULL;
 }
 

@@ -25,9 +25,8 @@ int plan_inspect(const struct engine *e, const char *name, struct image *im)
 	if (!r) {
 		r = image_read_take(im, &reply.body);
 		if (r && r != -ENOMEM)
-			r = out_fail("look into the engine's log, or use another image",
-				"the engine describes the image %s in a way "
-				"that od-runtime does not understand",
+			r = out_fail(ENGINE_NEXT_LOG ", or use another image",
+				"the engine's description of the image %s cannot be read",
 				name);
 	}
 	reply_free(&reply);
@@ -41,7 +40,7 @@ static int plan_set_base_ref(struct plan *p, const char *text)
 
 	/* A typed name was checked before, but a label can have any content. */
 	if (ref_parse(&ref, str_c(text), &why))
-		return out_fail("name another image, or the base of this one",
+		return out_fail("name another image",
 			"'%s' is not the name of an image: %s", text, why);
 	buf_reset(&p->base_ref);
 	buf_puts(&p->base_ref, text);
@@ -71,8 +70,8 @@ int plan_require_image(struct plan *p, const char *name, int r, struct image *im
 	}
 	if (r != 1)
 		return r;
-	return out_fail("leave --pull never out, or bring the image with docker load",
-		"the engine at %s has no image %s, and --pull never does not fetch it",
+	return out_fail("leave --pull never out, or load the image with docker load",
+		"the engine at %s does not have the image %s, and --pull never is set",
 		p->engine->path, name);
 }
 
@@ -177,8 +176,9 @@ static int plan_restore_base(struct plan *p, size_t layers)
 		(json_count(from->layers) != layers || !image_is_above(p->base, from)))
 		r = 1;
 	if (r == 1)
-		r = out_fail("fetch that image again, or name another one",
-			"%.*s was made from %.*s, which is not here any more",
+		r = out_fail("pull that image again, or name another one",
+			"the image %.*s was built from %.*s, which the engine no longer "
+			"has",
 			STR_ARG(buf_view(&p->base_ref)), STR_ARG(buf_view(&ref)));
 	name = r ? NULL : buf_cstr(&ref);
 	if (!r)
@@ -201,12 +201,11 @@ static int plan_check_inherited(struct plan *p)
 
 	if (!deps && !plugins)
 		return 0;
-	return out_fail(deps ? "give them again with --extra-deps, or name the image "
-			       "below it"
-			     : "give them again with --plugin, or name the image below "
-			       "it",
-		"%.*s has another client in it, and %s", STR_ARG(buf_view(&p->base_ref)),
-		deps ? "extra dependencies" : "plugins");
+	return out_fail(deps ? "give them again with --extra-deps, or name the base image"
+			     : "give them again with --plugin, or name the base image",
+		"the image %.*s contains another client and %s, which are lost if it is "
+		"replaced",
+		STR_ARG(buf_view(&p->base_ref)), deps ? "extra dependencies" : "plugins");
 }
 
 bool plan_is_development(void)
@@ -241,8 +240,8 @@ static int plan_check_arch(struct plan *p, const char *why)
 		return out_fail("choose another image", "%.*s cannot be used: %s",
 			STR_ARG(buf_view(&p->base_ref)), why);
 	if (!str_eq(p->base->arch, str_c(p->client.arch)))
-		return out_fail("give the od-runtime-client of that architecture with "
-				"--client",
+		return out_fail(
+			"give the od-runtime-client for that architecture with --client",
 			"%.*s is for %.*s, the client binary for %s",
 			STR_ARG(buf_view(&p->base_ref)), STR_ARG(p->base->arch),
 			p->client.arch);
@@ -255,7 +254,7 @@ static int plan_check_base(struct plan *p)
 
 	if (!why && plan_requires_commit(p) && (p->deps.n || p->plugins.n))
 		why = p->options->via == INJECTION_COMMIT
-			? "a commit takes neither extra dependencies nor plugins"
+			? "--extra-deps and --plugin cannot be combined with a commit"
 			: image_build_refusal(p->base);
 	return plan_check_arch(p, why);
 }
@@ -363,7 +362,7 @@ static int plan_check_deps(struct plan *p, const struct probe *seen)
 		json_count(json_get(p->base->config, "Shell")))
 		return 0;
 	return out_fail("leave --extra-deps out, or choose another image",
-		"%.*s has no /bin/sh, which --extra-deps would run in",
+		"the image %.*s has no /bin/sh to run the commands of --extra-deps",
 		STR_ARG(buf_view(&p->base_ref)));
 }
 
@@ -427,22 +426,26 @@ static int plan_decide(struct plan *p)
 		r = plan_check_as_is(p);
 		if (r)
 			return r == 1 ? 0 : r;
-		if (image_is_product(p->base))
+		if (image_is_product(p->base)) {
 			r = plan_check_inherited(p);
-		if (!r && image_is_product(p->base))
-			r = plan_restore_base(p, layers);
+			if (!r)
+				r = plan_restore_base(p, layers);
+			if (r)
+				return r;
+		}
 	}
-	if (!r)
-		r = plan_check_base(p);
-	if (!r && !p->options->force)
+	r = plan_check_base(p);
+	if (r)
+		return r;
+	if (!p->options->force) {
 		r = plan_find_product(p);
-	if (r == 1) {
-		p->kind = PLAN_EXISTS;
-		return 0;
+		if (r == 1)
+			p->kind = PLAN_EXISTS;
+		if (r)
+			return r == 1 ? 0 : r;
 	}
 	p->kind = PLAN_BUILD;
-	if (!r && !p->options->force)
-		r = plan_find_stage(p);
+	r = p->options->force ? 0 : plan_find_stage(p);
 	return r ? r : plan_probe_base(p);
 }
 
@@ -466,18 +469,19 @@ static int plan_init(
 	};
 	p->base = &p->images[0];
 	r = plugins_read(&p->plugins, o);
-	if (!r)
-		r = plan_set_base_ref(p, operand);
-	if (!r)
-		r = plan_find_base(p, operand);
-	if (!r)
-		r = plan_find_parts(p);
-	if (!r)
-		r = program_find_client(
-			&p->client, o->client, p->base->arch, !o->no_od_plugins);
-	if (!r && o->busybox)
-		r = plan_find_busybox(p);
-	return r;
+	if (r)
+		return r;
+	r = plan_set_base_ref(p, operand);
+	if (r)
+		return r;
+	r = plan_find_base(p, operand);
+	if (r)
+		return r;
+	r = plan_find_parts(p);
+	if (r)
+		return r;
+	r = program_find_client(&p->client, o->client, p->base->arch, !o->no_od_plugins);
+	return r || !o->busybox ? r : plan_find_busybox(p);
 }
 
 int plan_make(

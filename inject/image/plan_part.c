@@ -57,12 +57,11 @@ int plan_write_dockerfile(struct plan *p, const struct plan_part *part, struct b
 		buf_free(&lent[i]);
 	if (r == ERR_LIMIT)
 		return out_fail("choose another image",
-			"a setting of %.*s is too long to "
-			"be kept",
+			"a setting of the image %.*s is too long for a label",
 			STR_ARG(buf_view(&p->base_ref)));
 	if (r == ERR_SYNTAX)
 		return out_fail("leave --extra-deps out, or choose another image",
-			"no Dockerfile can go back to the user of %.*s",
+			"the user of the image %.*s cannot be written into a Dockerfile",
 			STR_ARG(buf_view(&p->base_ref)));
 	return r;
 }
@@ -136,12 +135,14 @@ static int plan_find_plugin(struct plan *p, struct plugin *plugin)
 	plugin->named = image_has_name(&im);
 	(void)str_cut(&id, ':');
 	if (!str_eq(im.arch, p->base->arch))
-		r = out_fail("give the plugin as an image for that architecture",
+		r = out_fail("give the plugin as an image for the architecture of the "
+			     "base image",
 			"the plugin image %s is for %.*s, %.*s for %.*s", plugin->image,
 			STR_ARG(im.arch), STR_ARG(buf_view(&p->base_ref)),
 			STR_ARG(p->base->arch));
 	else if (!ref_is_id(im.id) || id.n >= sizeof(plugin->hash))
-		r = out_fail(ENGINE_NEXT, "the engine's id of the image %s is no id",
+		r = out_fail(ENGINE_NEXT,
+			"the engine returned an invalid id of the image %s",
 			plugin->image);
 	else
 		memcpy(plugin->hash, id.p, id.n);
@@ -155,7 +156,7 @@ int plan_find_parts(struct plan *p)
 	int r = 0;
 
 	if (deps.n > INJECT_DEPS_MAX)
-		return out_fail_usage("put them into a script in an image of your own",
+		return out_fail_usage("build an image that has them, and name it",
 			"--extra-deps is longer than %d bytes", INJECT_DEPS_MAX);
 	if (deps.n)
 		dockerfile_quote(deps, &p->deps);

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define NEXT_FORM "--plugin NAME=DIR with a / or . in front, or NAME=IMAGE"
+#define NEXT_FORM \
+	"give --plugin NAME=DIR (DIR begins with / or .), or --plugin NAME=IMAGE"
 
 enum {
 	PIECE = PLUGIN_MANIFEST_MAX, /* bytes read at once; the whole manifest */
@@ -95,7 +96,7 @@ static int plugin_pack_check_manifest(
 	else
 		r = plugin_manifest_read(&m, text, p->name, &arena, &why);
 	if (r == ERR_SYNTAX)
-		r = out_fail("mend the manifest", "plugin %.*s: plugin.json: %.*s",
+		r = out_fail("correct plugin.json", "plugin %.*s: plugin.json: %.*s",
 			STR_ARG(p->name), STR_ARG(buf_view(&why)));
 	arena_reset(&arena);
 	buf_free(&why);
@@ -172,8 +173,8 @@ static int plugin_pack_entry(struct packing *k, const char *path)
 		e.target = str_make(target, n < 0 ? 0 : (size_t)n);
 		r = n < 0 ? plugin_fail_read(p, path, -errno) : plugin_pack_head(k, &e);
 	} else {
-		r = out_fail("leave it out",
-			"plugin %.*s: %s is neither file, folder nor link",
+		r = out_fail("remove it from the folder",
+			"plugin %.*s: %s is not a file, a folder or a symbolic link",
 			STR_ARG(p->name), path);
 	}
 	buf_free(&name);
@@ -240,8 +241,8 @@ int plugin_put_archive(const struct plugin *p, plugin_put_fn *put, void *arg)
 
 	if (r || p->top < 0 || !strcmp(hash, p->hash))
 		return r;
-	return out_fail("wait until nobody writes into it",
-		"plugin %.*s: its folder has changed meanwhile", STR_ARG(p->name));
+	return out_fail("try again when no program writes to the folder",
+		"plugin %.*s: its folder changed while it was read", STR_ARG(p->name));
 }
 
 /* --- The folder ------------------------------------------------------------------- */
@@ -294,12 +295,13 @@ static int plugin_read_source(struct plugin *p, const char *value)
 	struct ref ref;
 
 	if (!manifest_is_name(p->name))
-		return out_fail_usage("lower-case letters, digits, _ . -",
-			"'%.*s' cannot be the name of a plugin", STR_ARG(p->name));
+		return out_fail_usage("a name has lower-case letters, digits, _ . and -",
+			"'%.*s' is not a valid name of a plugin", STR_ARG(p->name));
 	if (*source == '/' || *source == '.')
 		return plugin_read_folder(p, source);
 	if (ref_parse(&ref, str_c(source), &why))
-		return out_fail_usage(NEXT_FORM, "the plugin %.*s is in '%s': %s",
+		return out_fail_usage(NEXT_FORM,
+			"the plugin %.*s: '%s' is not the name of an image: %s",
 			STR_ARG(p->name), source, why);
 	p->image = source;
 	return 0;
@@ -321,7 +323,7 @@ static int plugin_sort_list(struct plugins *p)
 		qsort(p->list, p->n, sizeof(*p->list), plugin_compare_names);
 	for (size_t i = 1; i < p->n; i++)
 		if (str_eq(p->list[i].name, p->list[i - 1].name))
-			return out_fail_usage(NEXT_FORM, "two plugins are called %.*s",
+			return out_fail_usage(NEXT_FORM, "the plugin %.*s is given twice",
 				STR_ARG(p->list[i].name));
 	return 0;
 }
@@ -340,11 +342,11 @@ int plugins_read(struct plugins *p, const struct options *o)
 		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP | FOR_DOCTOR))
 			continue;
 		if (!value[name.n])
-			return out_fail_usage(
-				NEXT_FORM, "the plugin %s is nowhere", value);
+			return out_fail_usage(NEXT_FORM,
+				"the plugin %s has neither a folder nor an image", value);
 		if (p->n == INJECT_PLUGINS)
-			return out_fail_usage("put several into one image",
-				"more than %d plugins", INJECT_PLUGINS);
+			return out_fail_usage("combine several plugins in one image",
+				"more than %d plugins are given", INJECT_PLUGINS);
 		p->list[p->n] = (struct plugin){.name = name, .top = -1};
 		r = plugin_read_source(&p->list[p->n++], value);
 	}

@@ -89,7 +89,7 @@ static int probe_ask(const struct engine *e, const char *id, struct str path,
 			 STR("X-Docker-Container-Path-Stat"), &stat) ||
 			probe_read_stat(stat, st, target)))
 		r = out_fail(ENGINE_NEXT,
-			"the engine's description of %.*s is not understood",
+			"the engine's description of the file %.*s cannot be read",
 			STR_ARG(path));
 	http_client_close(&c);
 	target_free(&at);
@@ -130,15 +130,14 @@ bool probe_is_od_blocked(const struct engine *e, const char *id)
 int probe_fail_od(struct str name)
 {
 	return out_fail("choose another image, or remove /.od from it",
-		"%.*s cannot be used: its /.od is no directory", STR_ARG(name));
+		"%.*s cannot be used: its /.od is not a directory", STR_ARG(name));
 }
 
 void probe_note_openhands(struct str name)
 {
-	out_note(
-		"od-runtime: %.*s has an /openhands of its own, so that the link "
-		"/openhands/micromamba/bin/micromamba is left out: backends that execute "
-		"it do not work with the image, od-runtime and other clients do",
+	out_note("od-runtime: %.*s already contains /openhands, so the link "
+		 "/openhands/micromamba/bin/micromamba is not added: OpenHands backends "
+		 "do not work with this image, od-runtime and other clients do",
 		STR_ARG(name));
 }
 
@@ -161,9 +160,8 @@ static int probe_fail_request(const struct engine *e, const char *id, struct str
 	probe_target(&target, id, path);
 	r = engine_request_at(e, &reply, "GET", (struct str){0}, &target);
 	if (!r)
-		r = engine_fail_reply(&reply,
-			"od-runtime doctor tells what is in the way",
-			"looking for %.*s in the image", STR_ARG(path));
+		r = engine_fail_reply(&reply, "od-runtime doctor shows what is missing",
+			"searching the image for %.*s", STR_ARG(path));
 	reply_free(&reply);
 	target_free(&target);
 	return r;
@@ -321,22 +319,27 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 	struct buf target = BUF_INIT(PROBE_PATH_MAX);
 	struct probe_stat od, openhands = {.kind = PROBE_ABSENT}, link = openhands;
 	unsigned sh = 0;
-	bool linked, shell = false;
+	bool linked, shell;
 	int r = probe_path(e, id, STR("/.od"), &od, &target);
 
-	if (!r)
-		r = probe_path(e, id, STR("/openhands"), &openhands, &target);
+	if (r)
+		goto out;
+	r = probe_path(e, id, STR("/openhands"), &openhands, &target);
 	if (!r && openhands.kind == PROBE_FOLDER)
 		r = probe_path(e, id, STR(IMAGE_DROP_IN), &link, &target);
+	if (r)
+		goto out;
 	linked = link.kind == PROBE_LINK && str_eq(buf_view(&target), STR(IMAGE_CLIENT));
-	if (!r)
-		r = probe_program(e, id, "/bin/sh", &sh);
+	r = probe_program(e, id, "/bin/sh", &sh);
+	if (r)
+		goto out;
 	shell = sh & PROBE_BY_ALL;
-	if (!r && !shell)
+	if (!shell)
 		r = probe_shell(e, id, &shell);
-	buf_free(&target);
 	if (!r)
 		*p = (struct probe){od.kind, openhands.kind, linked, shell, sh != 0};
+out:
+	buf_free(&target);
 	return r;
 }
 
@@ -398,7 +401,7 @@ int probe_open(
 	if (volume)
 		probe_write_volume(&w, volume);
 	jw_end(&w);
-	r = engine_create(e, &body, volume, "looking into the image", id);
+	r = engine_create(e, &body, volume, "reading the files of the image", id);
 	buf_free(&body);
 	return r;
 }

@@ -18,8 +18,9 @@ enum { READ_STEP = 1 << 20 };
 #define CLIENT_NAME "od-runtime-client"
 #define PLUGINS_NAME "od-plugins"
 
-#define NEXT_PLUGINS "bring another one, or leave it out with --no-od-plugins"
-#define NEXT_BUSYBOX "give a static one, such as that of Debian's busybox-static"
+#define NEXT_PLUGINS "use another od-plugins, or leave it out with --no-od-plugins"
+#define NEXT_BUSYBOX \
+	"give a static busybox, such as that of Debian's package busybox-static"
 
 static const struct {
 	unsigned machine;
@@ -177,11 +178,12 @@ static int program_fail_load(const char *next, const char *what, const char *pat
 	if (r == -ENOMEM)
 		return r;
 	if (r == ERR_SYNTAX)
-		why = "it is no Linux executable";
+		why = "it is not a Linux executable";
 	else if (r == ERR_TYPE)
-		why = "it is linked dynamically, and an image may lack its loader";
+		why = "it is linked dynamically, but must be static because images may "
+		      "lack its libraries";
 	else if (r == ERR_VERSION)
-		why = "it is for an unknown machine";
+		why = "it is for an unknown architecture";
 	return out_fail(next, "no %s: %s: %s", what, path, why);
 }
 

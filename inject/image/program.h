@@ -62,7 +62,7 @@ int program_find_busybox(struct program *p, const char *path, const char *arch) 
 
 /* The message about an image without a shell when there is no busybox. */
 #define PROGRAM_NO_SHELL \
-	"has no shell, so that commands will not run in it; give a static busybox with " \
+	"has no shell, so commands will fail; give a static busybox with " \
 	"--busybox"
 
 /* Takes a zeroed object too. */

@@ -45,7 +45,7 @@ static int pull_on_line(struct reading *rd, struct str line)
 		if (rd->log)
 			build_log_print_end(rd->log);
 		out_fail(rd->next, "%s: %.*s", rd->bar.doing,
-			STR_ARG(words.n ? words : STR("an error without words")));
+			STR_ARG(words.n ? words : STR("an error without a message")));
 		return 0;
 	}
 	if (rd->log && p.kind == PROGRESS_TEXT)
@@ -148,8 +148,8 @@ int pull_image(const struct engine *e, const char *name, const char *platform)
 	int r = ref_parse(&ref, str_c(name), &why);
 
 	if (!r && ref.is_id)
-		r = out_fail(
-			"give the name of the image", "an id cannot be pulled: %s", name);
+		r = out_fail("name an image of a registry, such as debian:12",
+			"an image id cannot be pulled: %s", name);
 	if (r)
 		return r;
 	/* Without a tag the engine would fetch all tags. */

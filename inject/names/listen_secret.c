@@ -14,8 +14,8 @@ static void listen_file_warn(const char *origin, const char *path, int fd)
 	struct stat st;
 
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & S_IRWXO)
-		out_note("warning: %s %s: other users of this machine have access to it "
-			 "(mode %03o): chmod 600",
+		out_note("warning: %s %s: other users of this machine can access it "
+			 "(mode %03o); run chmod 600 on it",
 			origin, path, st.st_mode & 07777U);
 }
 
@@ -53,8 +53,8 @@ int listen_secret_load(const char *origin, const char *path, struct buf *secret)
 	struct str trimmed = str_trim(buf_view(secret), " \t\r\n");
 
 	if (!r && trimmed.n < LISTEN_SECRET_MIN)
-		return out_fail_usage("make a secret: openssl rand -hex 32 >FILE",
-			"%s %s: the secret has %zu bytes, %d are the least", origin, path,
-			trimmed.n, LISTEN_SECRET_MIN);
+		return out_fail_usage("create a secret: openssl rand -hex 32 >FILE",
+			"%s %s: the secret has %zu bytes, but needs at least %d", origin,
+			path, trimmed.n, LISTEN_SECRET_MIN);
 	return r;
 }

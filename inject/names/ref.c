@@ -155,7 +155,7 @@ static const char *ref_split_name(struct ref *r, struct str rest)
 		r->digest = str_skip(rest, at + 1);
 		rest.n = at;
 		if (!ref_is_digest(r->digest))
-			return "what follows the @ is no digest";
+			return "the part after @ is not a digest";
 	}
 	/* A colon before the last slash belongs to a port. */
 	slash = ref_find_last(rest, '/');
@@ -164,7 +164,7 @@ static const char *ref_split_name(struct ref *r, struct str rest)
 		r->tag = str_skip(rest, colon + 1);
 		rest.n = colon;
 		if (!ref_is_tag(r->tag))
-			return "what follows the last : is no tag";
+			return "the part after the last : is not a tag";
 	}
 	if (rest.n > REF_NAME_MAX)
 		return "the name has more than 255 characters";
@@ -173,7 +173,8 @@ static const char *ref_split_name(struct ref *r, struct str rest)
 		r->domain = str_make(rest.p, slash);
 		rest = str_skip(rest, slash + 1);
 		if (!ref_is_domain(r->domain))
-			return "the part before the first / is no registry host";
+			return "the part before the first / is not the host of a "
+			       "registry";
 	}
 	r->path = rest;
 	if (str_ends(rest, STR("/")) || !ref_is_path(rest))

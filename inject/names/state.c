@@ -88,7 +88,8 @@ static int state_open_folder(bool make)
 
 	if (r)
 		return out_fail("set OD_STATE_DIR to a folder of your own",
-			"no place for the keys of sandboxes: HOME is not set");
+			"the keys of sandboxes cannot be stored, because HOME is not "
+			"set");
 	if (make)
 		r = state_make_folders(path);
 	fd = r ? r : fd_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -99,8 +100,9 @@ static int state_open_folder(bool make)
 			"cannot use the state folder %s: %s", path, err_text(fd));
 	if (state_check_folder(fd)) {
 		fd_close(&fd);
-		return out_fail("chmod 700 it, or set OD_STATE_DIR to another folder",
-			"the state folder %s is open to other users", path);
+		return out_fail(
+			"run chmod 700 on it, or set OD_STATE_DIR to another folder",
+			"other users can access the state folder %s", path);
 	}
 	return fd;
 }
@@ -202,8 +204,9 @@ int state_save(const struct state *s)
 	fd_close(&dir);
 	buf_free(&text);
 	if (r)
-		return out_fail("free some room, or set OD_STATE_DIR to another folder",
-			"cannot write the state of %s: %s", s->name, err_text(r));
+		return out_fail("free disk space, or set OD_STATE_DIR to another folder",
+			"cannot write the state of the sandbox %s: %s", s->name,
+			err_text(r));
 	return 0;
 }
 
@@ -372,8 +375,9 @@ int state_load(const char *name, struct state *s)
 	r = state_read(dir, name, s);
 	fd_close(&dir);
 	if (r && r != -ENOENT)
-		return out_fail("remove the sandbox with rm -f and run it again",
-			"the state of %s cannot be read: %s", name, err_text(r));
+		return out_fail(
+			"remove the sandbox with od-runtime rm -f, then run it again",
+			"cannot read the state of the sandbox %s: %s", name, err_text(r));
 	return r;
 }
 

@@ -122,16 +122,17 @@ static int options_read_operand(struct options *o, const char *word)
 	if (!o->command) {
 		o->command = options_find_command(str_c(word));
 		if (!o->command)
-			return out_fail_usage(NEXT_HELP, "there is no command %s", word);
+			return out_fail_usage(
+				NEXT_HELP, "od-runtime has no command %s", word);
 		out_set_command(o->command->name);
 		return 0;
 	}
 	if (o->operand_n ==
 		(o->command->variadic ? OPTION_OPERANDS_MAX : o->command->operands))
 		return out_fail_usage(o->command->argv
-				? "a command for the sandbox stands behind --"
+				? "put -- before a command for the sandbox"
 				: NEXT_HELP,
-			"one word too many: %s", word);
+			"unexpected argument: %s", word);
 	o->operand[o->operand_n++] = word;
 	return 0;
 }
@@ -152,9 +153,9 @@ static int options_check_sandbox(const char *name)
 {
 	if (state_is_name(str_c(name)))
 		return 0;
-	return out_fail_usage(
-		"two characters or more: a letter or digit, then letters, digits, _ . -",
-		"'%s' cannot be the name of a sandbox", name);
+	return out_fail_usage("a name has two or more characters: a letter or digit, "
+			      "then letters, digits, _ . -",
+		"'%s' is not a valid name of a sandbox", name);
 }
 
 /* SANDBOX:PATH; a colon after a slash belongs to a path. */
@@ -170,7 +171,8 @@ static int options_check_remote(const char *remote)
 {
 	if (state_is_name(str_make(remote, strcspn(remote, ":"))))
 		return 0;
-	return out_fail_usage(NEXT_HELP, "no sandbox can have the name in '%s'", remote);
+	return out_fail_usage(
+		NEXT_HELP, "'%s' does not begin with a valid name of a sandbox", remote);
 }
 
 static int options_check_copy(const struct options *o)
@@ -179,9 +181,9 @@ static int options_check_copy(const struct options *o)
 	const char *remote = options_is_remote(from) ? from : to;
 
 	if (options_is_remote(from) == options_is_remote(to))
-		return out_fail_usage("as in: cp box:/etc/hosts . or cp ./src box:/work",
-			"cp copies from a sandbox or to one, so that one of the two is "
-			"SANDBOX:PATH");
+		return out_fail_usage(
+			"give for example: cp box:/etc/hosts . or cp ./src box:/work",
+			"exactly one of the two arguments of cp must be SANDBOX:PATH");
 	return options_check_remote(remote);
 }
 
@@ -192,9 +194,8 @@ static int options_check_place(const struct options *o)
 	if (!options_is_remote(place))
 		return options_check_sandbox(place);
 	if (o->operand_n > 1)
-		return out_fail_usage("as in: ls box:/etc or ls box /etc",
-			"%s names a folder already, and %s is one too many", place,
-			o->operand[1]);
+		return out_fail_usage("give for example: ls box:/etc or ls box /etc",
+			"two folders are given: '%s' and '%s'", place, o->operand[1]);
 	return options_check_remote(place);
 }
 
@@ -224,32 +225,31 @@ static int options_check(const struct options *o)
 	size_t plugin = 0;
 
 	if (!c)
-		return out_fail_usage(NEXT_HELP, "no command given");
+		return out_fail_usage(NEXT_HELP, "no command is given");
 	if (o->operand_n + c->last_optional < c->operands ||
 		(!o->argc && c->argv == ARGV_REQUIRED))
 		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
 	if (o->argc && c->argv == ARGV_NONE)
-		return out_fail_usage(NEXT_HELP, "%s takes nothing behind --", c->name);
+		return out_fail_usage(NEXT_HELP, "%s takes no command after --", c->name);
 	if ((o->ca || o->realm || o->plain_http || o->verify) && !o->output)
 		return out_fail_usage(NEXT_HELP,
-			"--ca, --plain-http, --realm and --verify are for images in "
-			"--output");
+			"--ca, --plain-http, --realm and --verify need --output");
 	if (o->tag && (o->build_folder || o->dry_run))
 		return out_fail_usage("leave --tag out",
-			"--tag needs an image, and --build-folder and --dry-run make "
-			"none");
+			"--tag cannot be combined with --build-folder or --dry-run, "
+			"which make no image");
 	if (o->output &&
 		(o->extra_deps || o->build_folder || o->dry_run ||
 			o->via != INJECTION_AUTO))
 		return out_fail_usage("leave --output out",
 			"--extra-deps, --build-folder, --dry-run and --via need an "
-			"engine");
+			"engine, which --output does not use");
 	if (o->output && options_next(o, LIST_PLUGIN, &plugin))
-		return out_fail_usage(
-			"leave --output out", "--plugin needs an engine to build with");
+		return out_fail_usage("leave --output out",
+			"--plugin needs an engine, which --output does not use");
 	if (o->busybox && o->no_busybox)
 		return out_fail_usage(
-			NEXT_HELP, "--busybox and --no-busybox contradict each other");
+			NEXT_HELP, "--busybox and --no-busybox cannot be combined");
 	return options_check_names(o);
 }
 

@@ -171,8 +171,9 @@ static int spec_parse_address(struct str s, struct spec_parse_ports *p, const ch
 		     hex = (c | 0x20) >= 'a' && (c | 0x20) <= 'f';
 
 		if (!digit && c != '.' && !(brackets && (hex || c == ':')))
-			return spec_fail(
-				why, "the address is no number, as 127.0.0.1 or [::1]");
+			return spec_fail(why,
+				"the address is not an IP address such as 127.0.0.1 or "
+				"[::1]");
 	}
 	return 0;
 }
@@ -189,7 +190,8 @@ int spec_parse_ports(struct str s, struct spec_parse_ports *p, const char **why)
 		return spec_fail(why, "the protocol is neither tcp nor udp");
 	inside = spec_cut_last(&rest, ':');
 	if (spec_parse_range(inside, &got.inside, &got.n))
-		return spec_fail(why, "the port inside is no number from 1 to 65535");
+		return spec_fail(
+			why, "the port of the sandbox is not a number from 1 to 65535");
 	got.outside_n = got.n;
 	if (inside.p != s.p) {
 		bool more = false;
@@ -198,15 +200,16 @@ int spec_parse_ports(struct str s, struct spec_parse_ports *p, const char **why)
 		more = outside.p != s.p;
 		/* "127.0.0.1::80": any port of that address */
 		if (outside.n && spec_parse_range(outside, &got.outside, &got.outside_n))
-			return spec_fail(
-				why, "the port outside is no number from 1 to 65535");
+			return spec_fail(why,
+				"the port of this machine is not a number from 1 to "
+				"65535");
 		if (!outside.n && !more)
-			return spec_fail(why, "the port outside is missing");
+			return spec_fail(why, "the port of this machine is missing");
 		if (more)
 			r = spec_parse_address(rest, &got, why);
 	}
 	if (!r && got.n != 1 && got.n != got.outside_n)
-		r = spec_fail(why, "the two ranges are not of one length");
+		r = spec_fail(why, "the two ranges of ports differ in length");
 	if (!r)
 		*p = got;
 	return r;
@@ -237,10 +240,12 @@ static int spec_set_source(struct spec_parse_mount *m, struct str s, const char 
 	if (s.n && (s.p[0] == '/' || s.p[0] == '.'))
 		m->type = m->type == SPEC_VOLUME ? SPEC_BIND : m->type;
 	else if (m->type == SPEC_OVERLAY)
-		return spec_fail(why, "an overlay is made over a path of this machine");
-	else if (!spec_is_volume_name(s))
 		return spec_fail(
-			why, "the source is neither a path, as /a or ./a, nor a name");
+			why, "an overlay needs a path of this machine as its source");
+	else if (!spec_is_volume_name(s))
+		return spec_fail(why,
+			"the source is neither a path such as /a or ./a nor the name of "
+			"a volume");
 	return 0;
 }
 
@@ -264,8 +269,8 @@ static int spec_parse_modes(
 		for (size_t i = 0; i < ARRAY_LEN(known) && !found; i++)
 			found = str_eq(word, str_c(known[i]));
 		if (!found)
-			return spec_fail(
-				why, "a mode is none of ro, rw, z, Z, nocopy, overlay");
+			return spec_fail(why,
+				"a mode is not one of ro, rw, z, Z, nocopy, overlay");
 	}
 	return 0;
 }
@@ -287,9 +292,9 @@ int spec_parse_volume(struct str s, struct spec_parse_mount *m, const char **why
 	}
 	if (!r && !spec_is_target_path(got.target))
 		r = spec_fail(why,
-			"the path in the sandbox does not begin with /, or is / itself");
+			"the path in the sandbox must begin with / and must not be /");
 	if (!r && got.type == SPEC_OVERLAY && !str_eq(got.modes, STR("overlay")))
-		r = spec_fail(why, "overlay goes with no other mode");
+		r = spec_fail(why, "overlay cannot be combined with another mode");
 	if (!r)
 		*m = got;
 	return r;
@@ -375,8 +380,8 @@ static int spec_check_mount(const struct spec_parse_mount *m, const char **why)
 	bool path = m->source.n && (m->source.p[0] == '/' || m->source.p[0] == '.');
 
 	if (!spec_is_target_path(m->target))
-		return spec_fail(why,
-			"target= is missing, or does not begin with /, or is / itself");
+		return spec_fail(
+			why, "target= must be a path that begins with / and is not /");
 	if ((m->type == SPEC_BIND || m->type == SPEC_OVERLAY) && !path)
 		return spec_fail(why, "source= is not a path of this machine");
 	if (m->type == SPEC_VOLUME && m->source.n && !spec_is_volume_name(m->source))
@@ -384,13 +389,13 @@ static int spec_check_mount(const struct spec_parse_mount *m, const char **why)
 	if (m->type == SPEC_TMPFS && m->source.n)
 		return spec_fail(why, "a tmpfs has no source");
 	if ((m->has_size || m->has_mode) && m->type != SPEC_TMPFS)
-		return spec_fail(why, "tmpfs-size and tmpfs-mode are for type=tmpfs");
+		return spec_fail(why, "tmpfs-size and tmpfs-mode need type=tmpfs");
 	if (m->no_copy && m->type != SPEC_VOLUME)
-		return spec_fail(why, "volume-nocopy is for type=volume");
+		return spec_fail(why, "volume-nocopy needs type=volume");
 	if (m->propagation.n && m->type != SPEC_BIND)
-		return spec_fail(why, "bind-propagation is for type=bind");
+		return spec_fail(why, "bind-propagation needs type=bind");
 	if (m->read_only && (m->type == SPEC_OVERLAY || m->type == SPEC_TMPFS))
-		return spec_fail(why, "readonly is for type=bind and type=volume");
+		return spec_fail(why, "readonly needs type=bind or type=volume");
 	return 0;
 }
 
@@ -404,10 +409,9 @@ int spec_parse_mount(struct str s, struct spec_parse_mount *m, const char **why)
 
 		r = spec_set_key(&got, key, value);
 		if (r == ERR_VERSION)
-			return spec_fail(
-				why, "a key is none of those that od-runtime knows");
+			return spec_fail(why, "a key is unknown");
 		if (r)
-			return spec_fail(why, "a value is none that its key can have");
+			return spec_fail(why, "a value is not valid for its key");
 	}
 	r = spec_check_mount(&got, why);
 	if (!r)
@@ -466,12 +470,12 @@ int spec_parse_platform(struct str s, struct str *arch, const char **why)
 	struct str rest = s, os = str_cut(&rest, '/'), name = str_cut(&rest, '/');
 
 	if (!str_eq(os, STR("linux")) || !name.n)
-		return spec_fail(why, "it is not linux/ARCH, as linux/amd64");
+		return spec_fail(why, "it is not a platform such as linux/amd64");
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
 
 		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '/')
-			return spec_fail(why, "it is not linux/ARCH, as linux/amd64");
+			return spec_fail(why, "it is not a platform such as linux/amd64");
 	}
 	*arch = name;
 	return 0;
@@ -490,7 +494,7 @@ int spec_parse_gpus(struct str s, struct spec_parse_gpus *g, const char **why)
 	else if (str_starts(s, STR("device=")) && s.n > 7)
 		got.ids = str_skip(s, 7);
 	else
-		return spec_fail(why, "it is none of all, a number, device=ID,...");
+		return spec_fail(why, "it is not all, a number or device=ID,...");
 	*g = got;
 	return 0;
 }

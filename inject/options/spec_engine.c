@@ -37,7 +37,8 @@ int spec_parse_device(struct str s, struct spec_parse_device *d, const char **wh
 	if (!got.outside.n || s.p[s.n - 1] == ':')
 		return spec_refuse(why, "it is not PATH, PATH:PATH or PATH:PATH:RIGHTS");
 	if (!spec_is_device_rights(got.rights))
-		return spec_refuse(why, "the rights are not letters of rwm, each once");
+		return spec_refuse(
+			why, "the rights are not some of the letters r, w and m");
 	if (got.inside.p[0] != '/')
 		return spec_refuse(why, "the path in the sandbox does not begin with /");
 	*d = got;
@@ -57,11 +58,12 @@ int spec_parse_restart(struct str s, struct spec_parse_restart *p, const char **
 		known = str_eq(got.policy, str_c(policies[i]));
 	if (!known)
 		return spec_refuse(why,
-			"the policy is none of no, on-failure, always, unless-stopped");
+			"the policy is not one of no, on-failure, always, "
+			"unless-stopped");
 	if (got.policy.n < s.n) {
 		if (!str_eq(got.policy, STR("on-failure")))
 			return spec_refuse(
-				why, "only on-failure has a number of retries");
+				why, "only on-failure can have a number of retries");
 		if (str_u64(count, INT32_MAX, &got.retries))
 			return spec_refuse(why, "the number of retries is not a number");
 	}
@@ -84,8 +86,8 @@ int spec_check_sysctl(struct str s, const char **why)
 		if (str_eq(name, str_c(names[i])))
 			return 0;
 	return spec_refuse(why,
-		"the parameter is of the whole machine; a sandbox has its own net.*, "
-		"fs.mqueue.*, kernel.msg*, kernel.sem and kernel.shm*");
+		"the parameter belongs to the whole machine; a sandbox can only set "
+		"net.*, fs.mqueue.*, kernel.msg*, kernel.sem and kernel.shm*");
 }
 
 static bool spec_is_alnum(char c)

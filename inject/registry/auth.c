@@ -134,10 +134,10 @@ static int auth_request_bearer(struct auth *a, const struct challenge *c,
 	struct url realm;
 	bool trusted;
 
-	*why = "it names no token server that can be asked";
+	*why = "it does not name a valid token server";
 	if (url_parse(&realm, c->realm))
 		return ERR_SYNTAX;
-	*why = "it sends us from https to a token server without";
+	*why = "its token server does not use https, although the registry does";
 	if (a->home->secure && !realm.secure)
 		return ERR_TYPE;
 	trusted = auth_is_trusted_realm(a, &realm);
@@ -145,7 +145,7 @@ static int auth_request_bearer(struct auth *a, const struct challenge *c,
 		auth_request_refresh(a, c, scope, q);
 	else
 		auth_request_login(a, c, scope, q, trusted);
-	*why = "its token server's address is too long";
+	*why = "the address of its token server is too long";
 	if (q->text.err || q->headers.err || q->body.err)
 		return ERR_LIMIT;
 	return url_parse(&q->url, buf_view(&q->text)) ? ERR_SYNTAX : 1;
@@ -161,13 +161,13 @@ int auth_answer_challenge(struct auth *a, const struct challenge *c, struct str 
 	};
 	if (c->scheme == CHALLENGE_BEARER)
 		return auth_request_bearer(a, c, scope, q, why);
-	*why = "it wants a way to log in that is not known here";
+	*why = "it requires an unsupported way to log in";
 	if (c->scheme != CHALLENGE_BASIC)
 		return ERR_TYPE;
-	*why = "it wants a login, and there is none for it in config.json";
+	*why = "it requires a login, and config.json has none for it: run docker login";
 	if (!a->login->user.n)
 		return ERR_TYPE;
-	*why = "it does not accept the login";
+	*why = "it does not accept the login in config.json: run docker login again";
 	if (a->basic)
 		return ERR_TYPE;
 	a->basic = true;

@@ -84,16 +84,20 @@ static int login_read_pair(struct str text, struct arena *a, struct login *l)
 	size_t colon;
 	int r = b64_decode(&pair, text);
 
+	if (r)
+		goto out;
 	rest = buf_view(&pair);
 	colon = str_find_byte(rest, ':');
-	if (!r && (colon == rest.n || !colon))
-		r = ERR_SYNTAX;
-	if (!r)
-		r = login_copy_text(a, str_make(rest.p, colon), &l->user);
+	r = ERR_SYNTAX;
+	if (colon == rest.n || !colon)
+		goto out;
+	r = login_copy_text(a, str_make(rest.p, colon), &l->user);
+	if (r)
+		goto out;
 	rest = str_skip(rest, colon + 1);
 	rest.n = str_find_byte(rest, '\0');
-	if (!r)
-		r = login_copy_text(a, rest, &l->secret);
+	r = login_copy_text(a, rest, &l->secret);
+out:
 	buf_free(&pair);
 	return r;
 }
@@ -267,8 +271,8 @@ static int login_run_helper(
 	if (!r && code == 0)
 		r = login_read_helper(buf_view(&answer), a, l);
 	if (r && r != -EINTR)
-		r = out_fail("log in again, or remove it from config.json",
-			"the credential helper %s fails: %s", argv[0] ? argv[0] : "",
+		r = out_fail("log in again, or remove the helper from config.json",
+			"the credential helper %s failed: %s", argv[0] ? argv[0] : "",
 			err_text(r));
 	buf_free(&answer);
 	buf_free(&path);
@@ -313,8 +317,8 @@ int login_find(struct str registry, struct arena *a, struct login *l)
 	if (!r && text.n)
 		r = login_read(buf_view(&text), registry, a, &s);
 	if (r)
-		r = out_fail("see config.json of docker login", "cannot use %.*s: %s",
-			STR_ARG(buf_view(&path)), err_text(r));
+		r = out_fail("correct the file, or run docker login again",
+			"cannot use %.*s: %s", STR_ARG(buf_view(&path)), err_text(r));
 	buf_free(&text);
 	buf_free(&path);
 	if (!r && s.helper.n)

@@ -76,25 +76,26 @@ static const char *manifest_detect_kind(
 	bool entries = json_type(json_get(root, "manifests")) != JSON_ABSENT;
 
 	if (json_doc_int(json_get(root, "schemaVersion"), 0) == 1)
-		return "it is of the schema 1, which is no longer in use";
+		return "it has the obsolete schema version 1";
 	if (json_doc_int(json_get(root, "schemaVersion"), 0) != 2)
-		return "it is no manifest of an image";
+		return "it is not the manifest of an image";
 	if (layers == entries)
-		return layers ? "it is both an image and an index" : "it is empty";
+		return layers ? "it has the members of both an image and an index"
+			      : "it has the members of neither an image nor an index";
 	if (json_type(own) != JSON_ABSENT) {
 		struct str inside = json_doc_str(&m->doc, own);
 
 		if (media.n && !str_eq(media, inside))
-			return "it says of itself that it is of another type";
+			return "its mediaType differs from the type that was announced";
 		media = inside;
 	}
 	if (!media.n)
 		media = str_c(layers ? MEDIA_OCI_MANIFEST : MEDIA_OCI_INDEX);
 	*k = manifest_find_media(media);
 	if (!*k)
-		return "it is neither an image nor an index of images";
+		return "its mediaType is neither that of an image nor that of an index";
 	if (((*k)->kind == MANIFEST_INDEX) != entries)
-		return "its type and its members contradict each other";
+		return "its mediaType contradicts its members";
 	return NULL;
 }
 
@@ -106,16 +107,16 @@ static const char *manifest_read_image(struct manifest *m, const struct kind *k)
 
 	m->layers = json_get(root, "layers");
 	if (content_read(&m->doc, json_get(root, "config"), &m->config))
-		return "its config has no proper descriptor";
+		return "the descriptor of its config is malformed";
 	if (strcmp(m->config.media, k->config) != 0)
-		return "it holds something else than an image";
+		return "its config is not the config of an image";
 	if (json_type(m->layers) != JSON_ARRAY)
 		return "it has no list of layers";
 	if (json_count(m->layers) > INJECT_LAYERS_MAX)
 		return "it has too many layers";
 	while (json_next(m->layers, &it, NULL, &v))
 		if (content_read(&m->doc, v, &c))
-			return "a layer has no proper descriptor";
+			return "the descriptor of a layer is malformed";
 	return NULL;
 }
 
@@ -132,7 +133,7 @@ static const char *manifest_read_index(struct manifest *m)
 		return "it has too many entries";
 	while (json_next(m->entries, &it, NULL, &v))
 		if (content_read(&m->doc, v, &c))
-			return "an entry has no proper descriptor";
+			return "the descriptor of an entry is malformed";
 	return NULL;
 }
 
@@ -147,7 +148,7 @@ int manifest_read(
 	r = json_doc_parse(&m->doc, text);
 	if (r == -ENOMEM)
 		return r;
-	words = r ? "it is no JSON" : manifest_detect_kind(m, str_c(media), &k);
+	words = r ? "it is not JSON" : manifest_detect_kind(m, str_c(media), &k);
 	if (!words) {
 		m->kind = k->kind;
 		m->docker = k->docker;

@@ -42,8 +42,9 @@ int remote_init(struct remote *r, const struct remote_conf *conf)
 	buf_puts(&r->text, "https://");
 	buf_str(&r->text, host);
 	if (url_parse(&r->home, buf_view(&r->text)))
-		return out_fail_usage("as in registry:localhost:5000/name:tag",
-			"%.*s is no host of a registry", STR_ARG(host));
+		return out_fail_usage(
+			"give a name such as registry:localhost:5000/name:tag",
+			"'%.*s' is not the host of a registry", STR_ARG(host));
 	certs_find(conf->host, &r->certs);
 	if (conf->plain || (remote_is_local(r->home.host) && !conf->ca && !r->certs.n)) {
 		buf_reset(&r->text);
@@ -90,10 +91,10 @@ static const char *remote_resolve_error(int r)
 {
 	switch (r) {
 	case -ENOENT:
-		return "there is no host of that name";
+		return "no host has this name";
 	case -ETIMEDOUT:
 	case -EAGAIN:
-		return "no name server answers for it";
+		return "no name server answers";
 	default:
 		return err_text(r);
 	}
@@ -169,7 +170,7 @@ static int remote_connect(struct remote *r, const struct url *u, struct http_cli
 		return remote_fail_url(u,
 			err < 0 ? err_text(err)
 				: "the registry leads to an address of this "
-				  "machine's own surroundings");
+				  "machine or of a private network, which is refused");
 	if (!u->secure) {
 		http_client_begin(c, fd, REGISTRY_MS, false);
 		return 0;
@@ -178,8 +179,10 @@ static int remote_connect(struct remote *r, const struct url *u, struct http_cli
 	if (!err)
 		return 0;
 	fd_close(&fd);
-	return remote_fail_url(
-		u, err == ERR_RANGE ? "the clock here is not set" : err_text(err));
+	return remote_fail_url(u,
+		err == ERR_RANGE ? "the clock of this machine is not set, so its "
+				   "certificate cannot be checked"
+				 : err_text(err));
 }
 
 void remote_release(struct remote *r)
@@ -202,11 +205,13 @@ int remote_fail(struct remote *r, int err)
 		return err;
 	return remote_fail_url(&r->at_url,
 		err == ERR_TLS && c->secure ? http_client_tls_error(c)
-			: err == ERR_SYNTAX ? "what it answers is not HTTP"
-			: err == -EINVAL    ? "a value of the request cannot stand in one"
-			: err == ERR_CLOSED ? "it ends the connection too early"
-			: err == -ETIMEDOUT ? "it says nothing any more"
-			: err == -ETIME     ? "its answer takes too long"
+			: err == ERR_SYNTAX ? "its reply is not HTTP"
+			: err == -EINVAL
+			? "a value contains characters that are not allowed in a request"
+			: err == ERR_CLOSED
+			? "it closed the connection before the end of its reply"
+			: err == -ETIMEDOUT ? "it did not answer in time"
+			: err == -ETIME     ? "its reply was not complete in time"
 					    : err_text(err));
 }
 
@@ -380,14 +385,14 @@ static int remote_fetch_token(
 	r->at_url = a->url;
 	err = q.headers ? remote_exchange_retrying(r, &q, &c) : -ENOMEM;
 	if (!err && c->head.status != 200)
-		err = remote_fail_status(r, c, "asking for a token");
+		err = remote_fail_status(r, c, "requesting a token");
 	if (!err) {
 		err = http_client_read_all(c, &answer);
 		if (err)
 			err = remote_fail(r, err);
 	}
 	if (!err && auth_read_token(&r->auth, scope, buf_view(&answer), clock_ms()))
-		err = remote_fail_url(&a->url, "its answer holds no token");
+		err = remote_fail_url(&a->url, "its reply does not contain a token");
 	remote_release(r);
 	r->at_url = url;
 	buf_free(&answer);
@@ -435,7 +440,7 @@ static int remote_log_in(struct remote *r, struct http_client *c, struct str sco
 {
 	struct challenge best = {0};
 	struct auth_request ask;
-	const char *why = "it does not say how to log in";
+	const char *why = "it requires a login, but does not name a method";
 	struct arena a;
 	int err;
 
@@ -492,7 +497,7 @@ static int remote_follow_redirect(struct remote *r, struct http_client *c, unsig
 	struct url from = r->at_url;
 	struct buf kept = r->at;
 	struct str where;
-	const char *why = "it leads nowhere";
+	const char *why = "it redirects to an invalid address";
 	int err;
 
 	if (remote_find_field(c, STR("Location"), &where))
@@ -505,7 +510,8 @@ static int remote_follow_redirect(struct remote *r, struct http_client *c, unsig
 			err = ERR_TYPE;
 	}
 	if (err)
-		err = remote_fail_url(&from, why ? why : "it leads nowhere");
+		err = remote_fail_url(
+			&from, why ? why : "it redirects to an invalid address");
 	else
 		err = remote_drain(c);
 	buf_free(&kept);
@@ -524,7 +530,7 @@ int remote_perform(
 	if (!err)
 		err = remote_set_url(r, target_view(q->target));
 	if (err)
-		return remote_fail_url(&r->home, "it leads nowhere");
+		return remote_fail_url(&r->home, "it returned an invalid address");
 	why = url_check_redirect(&r->home, &r->at_url, 0);
 	if (why)
 		return remote_fail_url(&r->home, why);

@@ -30,12 +30,12 @@ static void remote_write_message(struct str body, struct buf *out)
 static const char *remote_next_step(unsigned status)
 {
 	if (status == 401 || status == 403)
-		return "docker login, or check what the login may do";
+		return "run docker login, or check the permissions of the login";
 	if (status == 404)
 		return "check the name of the image and its tag";
 	if (retry_is_temporary(status))
-		return "the registry refuses for now: try again later";
-	return "check that a registry answers there, and look into its log";
+		return "the registry is overloaded or limits requests: try again later";
+	return "check that a registry answers there, and read its log";
 }
 
 int remote_fail_status(struct remote *r, struct http_client *c, const char *fmt, ...)

@@ -52,13 +52,13 @@ static int remote_trust_read_authorities(struct remote *r, bool home, struct buf
 	int err = path ? remote_trust_read_file(path, pem) : 0;
 
 	if (err)
-		return out_fail("give the authorities (PEM) with --ca",
+		return out_fail("give a file of certificate authorities (PEM) with --ca",
 			"cannot read %s: %s", path, err_text(err));
 	buf_putc(pem, '\n');
 	if (home && !r->conf.ca)
 		err = certs_read_authority(&r->certs, &certs_of_registry, pem);
 	if (!err && pem->n == 1)
-		err = out_fail("name one with --ca",
+		err = out_fail("give a file of certificate authorities (PEM) with --ca",
 			"this machine has no file of certificate authorities");
 	return err ? err : pem->err;
 }
@@ -75,7 +75,9 @@ int remote_load_trust(struct remote *r, bool home, struct tls_trust **trust)
 	if (!err && home)
 		err = certs_read_pair(&r->certs, &certs_of_registry, &r->own);
 	if (!err && tls_trust_new(buf_view(&pem), NULL, &why, trust))
-		err = out_fail("give others (PEM) with --ca", "the authorities of %s: %s",
+		err = out_fail(
+			"give another file of certificate authorities (PEM) with --ca",
+			"cannot use the certificate authorities of %s: %s",
 			r->conf.ca ? r->conf.ca : "this machine", why);
 	if (!err && home)
 		tls_trust_prove(*trust, r->own);

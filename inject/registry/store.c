@@ -39,12 +39,12 @@ int store_open(
 	arena_init(&s->arena, INJECT_STORE_MAX);
 	s->ops = store_find_kind(text, &s->name);
 	if (!s->ops)
-		return out_fail_usage(
-			"such a name starts with oci:, archive: or registry:",
-			"'%.*s' does not say what it is", STR_ARG(text));
+		return out_fail_usage("begin the name with oci:, archive: or registry:",
+			"'%.*s' does not name a kind of image store", STR_ARG(text));
 	if (!s->name.n)
-		return out_fail_usage("as in oci:DIR, archive:FILE, registry:HOST/NAME",
-			"'%.*s' names nothing", STR_ARG(text));
+		return out_fail_usage(
+			"give for example oci:DIR, archive:FILE or registry:HOST/NAME",
+			"'%.*s' does not name an image store", STR_ARG(text));
 	return s->ops->open(s);
 }
 
@@ -160,8 +160,8 @@ static int store_check_piece(void *arg, struct str piece)
 static int store_fail_content(
 	const struct image_store *s, const struct content *c, const char *why)
 {
-	return out_fail("fetch the image again: this copy of it is damaged",
-		"%.*s: %s %s", STR_ARG(s->text), c->digest, why);
+	return out_fail("fetch the image again: this copy is damaged", "%.*s: %s %s",
+		STR_ARG(s->text), c->digest, why);
 }
 
 static int store_read_content(
@@ -188,19 +188,19 @@ int store_fetch(struct image_store *s, const struct content *c, struct sink to)
 	int r;
 
 	if (!digest_is_valid(str_c(c->digest)))
-		return store_fail_content(s, c, "is no digest that can be checked");
+		return store_fail_content(s, c, "is not a supported digest");
 	store_digest_init(&k.digest, c->digest);
 	r = store_read_content(s, c, between);
 	if (k.longer)
-		return store_fail_content(s, c, "is longer than the image says");
+		return store_fail_content(s, c, "is longer than its descriptor says");
 	if (r)
 		return r;
 	if (k.got < c->size)
-		return store_fail_content(s, c, "is shorter than the image says");
+		return store_fail_content(s, c, "is shorter than its descriptor says");
 	store_digest_final(&k.digest, is);
 	if (strcmp(is, c->digest) != 0)
 		return store_fail_content(
-			s, c, "is damaged: its bytes have another digest");
+			s, c, "is damaged: its content has another digest");
 	return 0;
 }
 
@@ -230,8 +230,9 @@ int store_locate(const struct store_item *i, struct store_place *p)
 	if (is.size != i->content.size) {
 		store_place_close(&is);
 		return store_fail_content(s, &i->content,
-			is.size > i->content.size ? "is longer than the image says"
-						  : "is shorter than the image says");
+			is.size > i->content.size
+				? "is longer than its descriptor says"
+				: "is shorter than its descriptor says");
 	}
 	if (is.is_guessed) {
 		store_place_close(&is);
@@ -279,7 +280,7 @@ int store_feed_file(int fd, uint64_t at, uint64_t n, struct str text, struct sin
 		ssize_t got = fd_read_at(fd, at, room, most);
 
 		if (got < 0)
-			r = out_fail("check the image there, or make it again",
+			r = out_fail("check the image in its store, or build it again",
 				"reading %.*s: %s", STR_ARG(text), err_text((int)got));
 		if (got <= 0)
 			break;
@@ -300,7 +301,7 @@ int store_manifest(struct image_store *s, struct content *c, struct buf *out)
 	int r;
 
 	if (c->digest[0] && !digest_is_valid(str_c(c->digest)))
-		return store_fail_content(s, c, "is no digest that can be checked");
+		return store_fail_content(s, c, "is not a supported digest");
 	r = s->ops->manifest(s, c->digest, out, is.media);
 	if (r)
 		return r;
@@ -310,13 +311,15 @@ int store_manifest(struct image_store *s, struct content *c, struct buf *out)
 	store_digest_final(&d, is.digest);
 	is.size = text.n;
 	if (c->digest[0] && c->size && c->size != is.size)
-		return store_fail_content(s, c, "has another size than the image says");
+		return store_fail_content(
+			s, c, "has another size than its descriptor says");
 	if (c->digest[0] && strcmp(is.digest, c->digest) != 0)
 		return store_fail_content(
-			s, c, "is damaged: its bytes have another digest");
+			s, c, "is damaged: its content has another digest");
 	/* The media type of a place must equal that in the list. */
 	if (c->media[0] && is.media[0] && strcmp(c->media, is.media) != 0)
-		return store_fail_content(s, c, "is of another type than the image says");
+		return store_fail_content(
+			s, c, "has another mediaType than its descriptor says");
 	*c = is;
 	return 0;
 }

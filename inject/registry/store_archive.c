@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define NEXT_DAMAGED "save the image again: this copy of it is damaged"
+#define NEXT_DAMAGED "save the image again: this copy is damaged"
 
 /* A content of a docker-archive, where no path contains its digest. */
 struct place {
@@ -49,13 +49,13 @@ static int store_archive_find_file(
 
 	switch (r) {
 	case -ENOENT:
-		return out_fail(
-			NEXT_DAMAGED, "%s: it has no %.*s", a->path, STR_ARG(name));
+		return out_fail(NEXT_DAMAGED, "%s: the file %.*s is missing in it",
+			a->path, STR_ARG(name));
 	case -ELOOP:
-		return out_fail(NEXT_DAMAGED, "%s: its %.*s is a link to nowhere",
+		return out_fail(NEXT_DAMAGED, "%s: the link %.*s in it leads to no file",
 			a->path, STR_ARG(name));
 	case ERR_DUPLICATE:
-		return out_fail(NEXT_DAMAGED, "%s: it has two files called %.*s", a->path,
+		return out_fail(NEXT_DAMAGED, "%s: the file %.*s is in it twice", a->path,
 			STR_ARG(name));
 	default:
 		return r;
@@ -71,7 +71,7 @@ static int store_archive_read_file(
 	int r = store_archive_find_file(a, name, &at, &size);
 
 	if (!r && size > out->max)
-		return store_archive_fail(a, "a description in it is too long");
+		return store_archive_fail(a, "a JSON document in it is too long");
 	return r ? r : store_feed_file(a->fd, at, size, s->text, to);
 }
 
@@ -126,10 +126,13 @@ static int store_archive_read_layer(
 	bool plain;
 	int r = store_archive_find_file(a, name, &at, &c->size);
 
-	if (!r)
-		r = store_feed_file(
-			a->fd, at, c->size < TAR_BLOCK ? c->size : TAR_BLOCK, name, to);
-	if (!r && text.n >= 4)
+	if (r)
+		return r;
+	r = store_feed_file(
+		a->fd, at, c->size < TAR_BLOCK ? c->size : TAR_BLOCK, name, to);
+	if (r)
+		goto out;
+	if (text.n >= 4)
 		memcpy(magic, text.p, 4);
 	plain = text.n == TAR_BLOCK && memcmp(text.p + 257, "ustar", 5) == 0;
 	buf_reset(&text);
@@ -137,24 +140,28 @@ static int store_archive_read_layer(
 		media = MEDIA_OCI_LAYER "+gzip";
 	else if (memcmp(magic, "\x28\xb5\x2f\xfd", 4) == 0)
 		media = MEDIA_OCI_LAYER "+zstd";
-	if (!r && strcmp(media, MEDIA_OCI_LAYER) != 0) {
+	if (strcmp(media, MEDIA_OCI_LAYER) != 0) {
 		buf_puts(&text, "sha256:");
 		buf_str(&text, store_archive_find_hex(name));
 		digest = buf_view(&text);
-		if (!digest_is_valid(digest))
-			r = out_fail("make an OCI archive of it with skopeo",
-				"%s: its layer %.*s is compressed, and what its digest "
-				"is is not said",
+		if (!digest_is_valid(digest)) {
+			r = out_fail("convert it to an OCI archive with skopeo copy",
+				"%s: its layer %.*s is compressed, and the archive does "
+				"not contain the digest of the compressed layer",
 				a->path, STR_ARG(name));
+			goto out;
+		}
 	}
-	if (!r && !digest_is_valid(digest))
-		r = store_archive_fail(a, "a layer's digest in the config is none");
-	if (!r) {
-		memcpy(c->digest, digest.p, digest.n);
-		c->digest[digest.n] = '\0';
-		memcpy(c->media, media, strlen(media) + 1);
-		r = store_archive_add_place(a, c, at, !plain);
+	if (!digest_is_valid(digest)) {
+		r = store_archive_fail(
+			a, "a digest of a layer in its config is malformed");
+		goto out;
 	}
+	memcpy(c->digest, digest.p, digest.n);
+	c->digest[digest.n] = '\0';
+	memcpy(c->media, media, strlen(media) + 1);
+	r = store_archive_add_place(a, c, at, !plain);
+out:
 	buf_free(&text);
 	return r;
 }
@@ -168,8 +175,8 @@ static int store_archive_make_layers(struct archive *a, struct json_doc *list,
 
 	if (json_count(names) != json_count(diff_ids) ||
 		json_count(names) > INJECT_LAYERS_MAX)
-		return store_archive_fail(
-			a, "its config has another number of layers than it has");
+		return store_archive_fail(a,
+			"its config and its manifest have different numbers of layers");
 	while (!r && json_next(names, &i, NULL, &name) &&
 		json_next(diff_ids, &k, NULL, &id)) {
 		struct buf text = BUF_INIT(1024);
@@ -199,31 +206,31 @@ static int store_archive_make_manifest(struct image_store *s, struct json_doc *l
 
 	if (!r)
 		r = store_archive_find_file(a, name, &at, &c.size);
+	if (r)
+		return r;
+	content_from_bytes(buf_view(config), &c);
+	r = store_archive_add_place(a, &c, at, false);
+	if (r)
+		return r;
+	if (json_doc_parse(&d, buf_view(config)))
+		return store_archive_fail(a, "its config is not JSON");
+	jw_init(&w, &a->manifest);
+	jw_object(&w);
+	jw_key(&w, "schemaVersion");
+	jw_int(&w, 2);
+	jw_key(&w, "mediaType");
+	jw_cstr(&w, MEDIA_OCI_MANIFEST);
+	jw_key(&w, "config");
+	content_write(&text, &c);
+	jw_raw(&w, buf_view(&text));
+	jw_key(&w, "layers");
+	jw_array(&w);
+	r = store_archive_make_layers(a, list, json_get(entry, "Layers"), &d,
+		json_get(json_get(json_doc_root(&d), "rootfs"), "diff_ids"), &w);
 	if (!r) {
-		content_from_bytes(buf_view(config), &c);
-		r = store_archive_add_place(a, &c, at, false);
-	}
-	if (!r && json_doc_parse(&d, buf_view(config)))
-		r = store_archive_fail(a, "its config is no JSON");
-	if (!r) {
-		jw_init(&w, &a->manifest);
-		jw_object(&w);
-		jw_key(&w, "schemaVersion");
-		jw_int(&w, 2);
-		jw_key(&w, "mediaType");
-		jw_cstr(&w, MEDIA_OCI_MANIFEST);
-		jw_key(&w, "config");
-		content_write(&text, &c);
-		jw_raw(&w, buf_view(&text));
-		jw_key(&w, "layers");
-		jw_array(&w);
-		r = store_archive_make_layers(a, list, json_get(entry, "Layers"), &d,
-			json_get(json_get(json_doc_root(&d), "rootfs"), "diff_ids"), &w);
-		if (!r) {
-			jw_end(&w);
-			jw_end(&w);
-			r = a->manifest.err;
-		}
+		jw_end(&w);
+		jw_end(&w);
+		r = a->manifest.err;
 	}
 	json_doc_free(&d);
 	buf_free(&text);
@@ -258,8 +265,8 @@ static int store_archive_choose_entry(
 	if (!a->ref.n) {
 		if (json_count(root) == 1 && json_next(root, &it, NULL, entry))
 			return 0;
-		return out_fail("name one of them: archive:FILE:NAME",
-			"%s has no image, or more than one", a->path);
+		return out_fail("name one image: archive:FILE:NAME",
+			"%s does not contain exactly one image", a->path);
 	}
 	while (json_next(root, &it, NULL, &v))
 		if (store_archive_has_tag(d, v, a->ref)) {
@@ -267,7 +274,7 @@ static int store_archive_choose_entry(
 			return 0;
 		}
 	return out_fail("'tar -xOf FILE manifest.json' shows the names",
-		"%s has no image called %.*s", a->path, STR_ARG(a->ref));
+		"%s does not contain an image named %.*s", a->path, STR_ARG(a->ref));
 }
 
 static int store_archive_read_docker(struct image_store *s)
@@ -282,7 +289,7 @@ static int store_archive_read_docker(struct image_store *s)
 	if (!r &&
 		(json_doc_parse(&d, buf_view(&text)) ||
 			json_type(json_doc_root(&d)) != JSON_ARRAY))
-		r = store_archive_fail(a, "its manifest.json is not what it should be");
+		r = store_archive_fail(a, "its manifest.json is malformed");
 	if (!r)
 		r = store_archive_choose_entry(a, &d, &entry);
 	if (!r)
@@ -313,27 +320,27 @@ static int store_archive_open(struct image_store *s)
 	if (!a->path)
 		return -ENOMEM;
 	if (!path.n)
-		return out_fail_usage("as in archive:FILE or archive:FILE:REF",
-			"'%.*s' names no file", STR_ARG(s->text));
+		return out_fail_usage("give archive:FILE or archive:FILE:REF",
+			"'%.*s' does not name a file", STR_ARG(s->text));
 	if (s->mode == STORE_WRITE)
 		return 0;
 	r = fd_open(a->path, O_RDONLY | O_NONBLOCK, 0);
 	if (r < 0)
-		return out_fail("give a file that this user can use", "opening %s: %s",
+		return out_fail("give a file that this user can open", "opening %s: %s",
 			a->path, err_text(r));
 	a->fd = r;
 	r = tarball_read(&a->tar, a->fd, &s->arena, &why);
 	if (r == ERR_SYNTAX)
-		return out_fail("make it again with docker save, or skopeo copy",
+		return out_fail("write it again with docker save or skopeo copy",
 			"%s cannot be read: %s", a->path, why);
 	if (r)
 		return r == -ENOMEM ? r
-				    : out_fail("check the disk that it is on",
+				    : out_fail("check the disk of the file",
 					      "reading %s: %s", a->path, err_text(r));
 	a->is_docker = !store_archive_has_file(a, STR("index.json"));
 	if (a->is_docker && !store_archive_has_file(a, STR("manifest.json")))
-		return out_fail("give what 'docker save' or 'skopeo copy' has written",
-			"%s is no archive of images", a->path);
+		return out_fail("give a file that docker save or skopeo copy has written",
+			"%s is not an archive of images", a->path);
 	return a->is_docker ? store_archive_read_docker(s) : 0;
 }
 
@@ -360,14 +367,13 @@ static int store_archive_find_ref(struct image_store *s, struct content *c)
 		r = layout_find(buf_view(&index), a->ref, c);
 	buf_free(&index);
 	if (r == ERR_RANGE)
-		return out_fail("name one of them: archive:FILE:REF",
-			"%s has no image, or more than one", a->path);
+		return out_fail("name one image: archive:FILE:REF",
+			"%s does not contain exactly one image", a->path);
 	if (r == -ENOENT)
 		return out_fail("'tar -xOf FILE index.json' shows the names",
-			"%s has no image called %.*s", a->path, STR_ARG(a->ref));
-	return r == ERR_SYNTAX
-		? store_archive_fail(a, "its index.json is not what it should be")
-		: r;
+			"%s does not contain an image named %.*s", a->path,
+			STR_ARG(a->ref));
+	return r == ERR_SYNTAX ? store_archive_fail(a, "its index.json is malformed") : r;
 }
 
 static int store_archive_manifest(
@@ -380,7 +386,8 @@ static int store_archive_manifest(
 
 	if (a->is_docker) {
 		if (digest[0])
-			return store_archive_fail(a, "it has no such manifest");
+			return store_archive_fail(
+				a, "the requested manifest is missing in it");
 		buf_str(out, buf_view(&a->manifest));
 		return out->err;
 	}
@@ -415,7 +422,8 @@ static int store_archive_locate(
 		while (i < n && strcmp(all[i].content.digest, c->digest) != 0)
 			i++;
 		if (i == n)
-			return store_archive_fail(a, "it lacks a part of the image");
+			return store_archive_fail(
+				a, "a part of the image is missing in it");
 		is.at = all[i].at;
 		is.size = all[i].content.size;
 		is.is_guessed = all[i].is_guessed;

@@ -25,8 +25,9 @@ struct writer {
 
 static int store_archive_fail_write(const struct writer *w, int r)
 {
-	return out_fail(r == -ENOSPC ? "make room there, or choose another place"
-				     : "check the rights and the disk of that place",
+	return out_fail(r == -ENOSPC
+			? "free disk space there, or choose another place"
+			: "check the permissions and the disk of that folder",
 		"writing %s: %s", w->path, err_text(r));
 }
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NEXT_DAMAGED "fetch the image again: this copy of it is damaged"
+#define NEXT_DAMAGED "fetch the image again: this copy is damaged"
 
 struct oci {
 	const char *path;
@@ -25,8 +25,9 @@ struct oci {
 
 static int store_oci_fail(const struct oci *o, const char *doing, const char *what, int r)
 {
-	return out_fail(r == -ENOSPC ? "make room there, or choose another place"
-				     : "check the rights and the disk of that place",
+	return out_fail(r == -ENOSPC
+			? "free disk space there, or choose another place"
+			: "check the permissions and the disk of that folder",
 		"%s %s/%s: %s", doing, o->path, what, err_text(r));
 }
 
@@ -78,8 +79,8 @@ static int store_oci_open(struct image_store *s)
 	if (!o->path)
 		return -ENOMEM;
 	if (!path.n)
-		return out_fail_usage("as in oci:DIR or oci:DIR:REF",
-			"'%.*s' names no folder", STR_ARG(s->text));
+		return out_fail_usage("give oci:DIR or oci:DIR:REF",
+			"'%.*s' does not name a folder", STR_ARG(s->text));
 	o->dir = fd_open(o->path, O_RDONLY | O_DIRECTORY, 0);
 	if (o->dir == -ENOENT && s->mode == STORE_WRITE) {
 		o->dir = -1;
@@ -88,7 +89,8 @@ static int store_oci_open(struct image_store *s)
 	if (o->dir < 0) {
 		r = o->dir;
 		o->dir = -1;
-		return out_fail("give a folder with an OCI layout that this user can use",
+		return out_fail(
+			"give a folder with an OCI layout that this user can read",
 			"opening %s: %s", o->path, err_text(r));
 	}
 	if (s->mode == STORE_WRITE)
@@ -97,10 +99,10 @@ static int store_oci_open(struct image_store *s)
 	if (!r && str_find(buf_view(&mark), STR("\"1.0.")) == mark.n)
 		r = ERR_VERSION;
 	buf_free(&mark);
-	return r
-		? out_fail("name a folder that skopeo, umoci or buildah has made",
-			  "%s is no OCI layout: its oci-layout: %s", o->path, err_text(r))
-		: 0;
+	return r ? out_fail("name a folder that skopeo, umoci or buildah has written",
+			   "%s is not an OCI layout: the file oci-layout in it: %s",
+			   o->path, err_text(r))
+		 : 0;
 }
 
 static void store_oci_close(struct image_store *s)
@@ -116,14 +118,15 @@ static void store_oci_close(struct image_store *s)
 static int store_oci_fail_ref(const struct oci *o, int r)
 {
 	if (r == ERR_RANGE)
-		return out_fail("name one of them: oci:DIR:REF",
-			"%s has no image, or more than one", o->path);
+		return out_fail("name one image: oci:DIR:REF",
+			"%s does not contain exactly one image", o->path);
 	if (r == -ENOENT)
-		return out_fail("'skopeo list-tags oci:DIR' shows the names",
-			"%s has no image called %.*s", o->path, STR_ARG(o->ref));
-	return r == -ENOMEM ? r
-			    : out_fail(NEXT_DAMAGED,
-				      "%s/index.json is no index of a layout", o->path);
+		return out_fail("'jq .manifests DIR/index.json' shows the names",
+			"%s does not contain an image named %.*s", o->path,
+			STR_ARG(o->ref));
+	return r == -ENOMEM
+		? r
+		: out_fail(NEXT_DAMAGED, "%s/index.json is malformed", o->path);
 }
 
 static int store_oci_manifest(
@@ -238,13 +241,12 @@ static int store_oci_prepare(struct oci *o, bool *made)
 
 	if (o->dir < 0) {
 		if (mkdir(o->path, 0755) < 0)
-			return out_fail("make the folder above it first", "making %s: %s",
+			return out_fail("create its parent folder first", "making %s: %s",
 				o->path, err_text(-errno));
 		*made = true;
 		r = fd_open(o->path, O_RDONLY | O_DIRECTORY, 0);
 		if (r < 0)
-			return out_fail(
-				"give a folder with an OCI layout that this user can use",
+			return out_fail("give a folder that this user can write to",
 				"opening %s: %s", o->path, err_text(r));
 		o->dir = r;
 	}

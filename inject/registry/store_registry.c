@@ -69,14 +69,15 @@ static int store_registry_choose_tag(
 	if (g->digest[0] && !ref->tag.n)
 		return 0;
 	if (!ref->tag.n && s->tag.n && (ref_parse(&other, s->tag, &why) || !other.tag.n))
-		return out_fail_usage("end the name of the registry's image with :TAG",
-			"-t %.*s is a name without a tag", STR_ARG(s->tag));
+		return out_fail_usage("add :TAG to the name of the image in --output",
+			"-t %.*s has no tag", STR_ARG(s->tag));
 	if (ref->tag.n)
 		other.tag = ref->tag;
 	else if (!other.tag.n)
 		other.tag = STR("latest");
 	if (store_registry_copy_text(g->tag, sizeof(g->tag), other.tag))
-		return out_fail_usage("as in registry:localhost:5000/name:tag",
+		return out_fail_usage(
+			"give a name such as registry:localhost:5000/name:tag",
 			"'%.*s' is too long", STR_ARG(s->text));
 	return 0;
 }
@@ -84,24 +85,26 @@ static int store_registry_choose_tag(
 static int store_registry_parse_name(
 	struct image_store *s, struct registry *g, struct remote_conf *conf)
 {
-	const char *why = "an id says nothing of where it is";
+	const char *why = "an image id does not name a registry";
 	bool hub;
 	struct ref ref;
 
 	if (ref_parse(&ref, s->name, &why) || ref.is_id)
-		return out_fail_usage("such names look like registry:host:5000/a/b:tag",
-			"'%.*s' names no image of a registry: %s", STR_ARG(s->text), why);
+		return out_fail_usage("give a name such as registry:host:5000/a/b:tag",
+			"'%.*s' does not name an image of a registry: %s",
+			STR_ARG(s->text), why);
 	if (s->mode == STORE_WRITE && ref.digest.n)
-		return out_fail_usage("give a tag",
-			"'%.*s' has a digest, which follows "
-			"from what is written",
+		return out_fail_usage("give a tag instead of the digest",
+			"'%.*s' contains a digest, but the digest results from the image "
+			"that is written",
 			STR_ARG(s->text));
 	conf->host = ref.domain.n ? ref.domain : STR("docker.io");
 	hub = login_is_hub(conf->host) && str_find_byte(ref.path, '/') == ref.path.n;
 	if (snprintf(g->name, sizeof(g->name), "%s%.*s", hub ? "library/" : "",
 		    STR_ARG(ref.path)) >= (int)sizeof(g->name) ||
 		store_registry_copy_text(g->digest, sizeof(g->digest), ref.digest))
-		return out_fail_usage("as in registry:localhost:5000/name:tag",
+		return out_fail_usage(
+			"give a name such as registry:localhost:5000/name:tag",
 			"'%.*s' is too long", STR_ARG(s->text));
 	snprintf(g->scope, sizeof(g->scope), "repository:%s:pull%s", g->name,
 		s->mode == STORE_WRITE ? ",push" : "");
@@ -121,7 +124,7 @@ static int store_registry_check_access(struct registry *g)
 	int r = remote_perform(&g->remote, &q, &c);
 
 	if (!r && c->head.status != 200)
-		r = remote_fail_status(&g->remote, c, "greeting the registry");
+		r = remote_fail_status(&g->remote, c, "connecting to the registry");
 	if (!r)
 		r = remote_drain(c);
 	remote_release(&g->remote);
@@ -179,9 +182,9 @@ static int store_registry_check_digest(
 	content_from_bytes(bytes, &is);
 	if (str_eq(str_c(is.digest), str_c(said)))
 		return 0;
-	return out_fail("try again",
-		"%s:%s is damaged: its manifest has another digest "
-		"than the registry says",
+	return out_fail("try again; if it fails again, the registry is damaged",
+		"%s:%s is damaged: its manifest does not have the digest that the "
+		"registry announced",
 		g->name, g->tag);
 }
 
@@ -209,23 +212,25 @@ static int store_registry_manifest(
 	q.target = &g->target;
 	if (!r)
 		r = remote_perform(&g->remote, &q, &c);
-	if (!r && c->head.status != 200)
+	if (r)
+		goto out;
+	if (c->head.status != 200) {
 		r = remote_fail_status(&g->remote, c, "fetching %.*s", STR_ARG(s->text));
-	if (!r) {
-		if (store_registry_find_field(c, STR("Content-Type"), &value) == 0) {
-			value = str_trim(str_cut(&value, ';'), " ");
-			if (store_registry_copy_text(media, MEDIA_MAX, value))
-				media[0] = '\0';
-		}
-		if (by_tag &&
-			!store_registry_find_field(
-				c, STR("Docker-Content-Digest"), &value) &&
-			store_registry_copy_text(said, sizeof(said), value))
-			said[0] = '\0';
-		r = http_client_read_all(c, out);
-		if (r)
-			r = remote_fail(&g->remote, r);
+		goto out;
 	}
+	if (store_registry_find_field(c, STR("Content-Type"), &value) == 0) {
+		value = str_trim(str_cut(&value, ';'), " ");
+		if (store_registry_copy_text(media, MEDIA_MAX, value))
+			media[0] = '\0';
+	}
+	if (by_tag &&
+		!store_registry_find_field(c, STR("Docker-Content-Digest"), &value) &&
+		store_registry_copy_text(said, sizeof(said), value))
+		said[0] = '\0';
+	r = http_client_read_all(c, out);
+	if (r)
+		r = remote_fail(&g->remote, r);
+out:
 	remote_release(&g->remote);
 	/* "registry:name@digest" has the digest of the bytes. */
 	if (!r && !digest[0])
@@ -247,17 +252,20 @@ static int store_registry_fetch(
 	q.target = &g->target;
 	if (!r)
 		r = remote_perform(&g->remote, &q, &c);
-	if (!r && c->head.status != 200)
+	if (r)
+		goto out;
+	if (c->head.status != 200) {
 		r = remote_fail_status(&g->remote, c, "fetching %s", content->digest);
-	if (!r) {
-		while ((r = http_client_read(c, &piece)) == 1) {
-			put = to.put(to.arg, piece);
-			if (put)
-				break;
-		}
-		/* The sink that refused the bytes has printed the reason. */
-		r = put ? put : r ? remote_fail(&g->remote, r) : 0;
+		goto out;
 	}
+	while ((r = http_client_read(c, &piece)) == 1) {
+		put = to.put(to.arg, piece);
+		if (put)
+			break;
+	}
+	/* The sink that refused the bytes has printed the reason. */
+	r = put ? put : r ? remote_fail(&g->remote, r) : 0;
+out:
 	remote_release(&g->remote);
 	return r;
 }
@@ -344,8 +352,9 @@ static int store_registry_begin_upload(struct registry *g, const struct store_it
 		return 1;
 	if (from)
 		return 2;
-	return out_fail("docker login, or check what the login may do",
-		"the registry takes no upload to %s: it answers %u", g->name, status);
+	return out_fail("run docker login, or check the permissions of the login",
+		"the registry does not accept an upload to %s: HTTP status %u", g->name,
+		status);
 }
 
 static void store_registry_report(

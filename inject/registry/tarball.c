@@ -131,7 +131,7 @@ static int tarball_read_block(
 	}
 	if (n == UNTAR_BLOCK)
 		return 0;
-	*why = at ? "it is cut off" : "it is no tar archive";
+	*why = at ? "it is truncated" : "it is not a tar archive";
 	return ERR_SYNTAX;
 }
 
@@ -155,7 +155,7 @@ static int tarball_read_headers(
 				uint64_t pass = untar_skip_content(u);
 
 				if (pass > size || content > size - pass) {
-					*why = "it is cut off";
+					*why = "it is truncated";
 					return ERR_SYNTAX;
 				}
 				at += pass;
@@ -185,7 +185,7 @@ int tarball_read(struct tarball *t, int fd, struct arena *arena, const char **wh
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode)) {
-		*why = "it is no file";
+		*why = "it is not a regular file";
 		return ERR_SYNTAX;
 	}
 	untar_init(&u);

@@ -176,7 +176,8 @@ static int attachment_take_gap(struct attachment *a, struct json_doc *d)
 
 	if (to > a->got[no])
 		a->got[no] = to;
-	return out_fail("the sandbox kept less than was lost with the connection",
+	return out_fail("while the connection was lost, the command printed more than "
+			"the sandbox keeps",
 		"some output of the command is lost");
 }
 
@@ -472,19 +473,20 @@ static int attachment_fail(const struct attachment *a, int r)
 			"the sandbox %s ended the connection: %.*s", name,
 			STR_ARG(buf_view(&a->error_detail)));
 	if (r == ERR_SYNTAX || r == ERR_LIMIT || r == ERR_RANGE)
-		return out_fail("od-runtime update gives the sandbox the client of this "
-				"version",
-			"the answer of the sandbox %s is not understood", name);
+		return out_fail("its client may be of another version: od-runtime update "
+				"SANDBOX replaces it",
+			"the reply of the sandbox %s cannot be read", name);
 	return out_fail("od-runtime logs prints the log of the sandbox",
 		"the connection to the sandbox %s was lost: %s", name,
-		r == -ESRCH ? "it does not know the process any more" : err_text(r));
+		r == -ESRCH ? "the sandbox no longer has the process" : err_text(r));
 }
 
 /* Ends after LEAVE_MS without an exit; attachment_close kills the process. */
 static int attachment_leave(struct attachment *a)
 {
 	a->end = (struct attachment_exit){.code = 128 + a->leave_signal};
-	out_note("od-runtime: the command did not end within a second of %s: killed",
+	out_note("od-runtime: the command did not end within one second after %s and was "
+		 "killed",
 		signal_name(a->leave_signal));
 	return 0;
 }
@@ -520,8 +522,7 @@ static int attachment_read_start(struct attachment *a, struct reply *reply)
 	if (reply->status == 422)
 		return process_fail_start(a->request, buf_view(&reply->body));
 	if (reply->status == 404 || reply->status == 405)
-		return out_fail("od-runtime update gives the sandbox the client of this "
-				"version",
+		return out_fail("od-runtime update SANDBOX replaces its client",
 			"the client in the sandbox %s is too old: it cannot execute "
 			"programs",
 			name);

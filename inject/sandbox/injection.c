@@ -104,7 +104,8 @@ static int injection_bind_program(struct injection *v, const struct program *p,
 		return r;
 	if (r) {
 		snprintf(words, sizeof(words),
-			"no program can be kept in the cache folder: %s", err_text(r));
+			"the client cannot be stored in the cache folder: %s",
+			err_text(r));
 		return injection_set_reason(v, words);
 	}
 	injection_add_file(v, file, target);
@@ -117,7 +118,7 @@ static int injection_bind_prepare(struct injection *v)
 
 	if (v->engine->podman && v->options->via == INJECTION_AUTO)
 		return injection_set_reason(
-			v, "Podman does not tell whether it sees the file");
+			v, "Podman does not report whether it can access the file");
 	r = injection_bind_program(v, v->client, CLIENT_NAME, IMAGE_CLIENT);
 	if (!r && v->client->plugins)
 		r = injection_bind_program(
@@ -157,14 +158,15 @@ static int injection_bind_fill(struct injection *v, const char *id)
 		return 0;
 	r = injection_check_program(v, id, IMAGE_CLIENT, v->client);
 	return r == 1 ? injection_set_reason(
-				v, "the engine does not see the files of this machine")
+				v, "the engine cannot access the files of this machine")
 		      : r;
 }
 
 static int injection_put_prepare(struct injection *v)
 {
 	return v->options->read_only
-		? injection_set_reason(v, "nothing can be put into a --read-only sandbox")
+		? injection_set_reason(
+			  v, "no file can be copied into a --read-only sandbox")
 		: 0;
 }
 
@@ -208,14 +210,15 @@ static int injection_next_method(struct injection *v)
 	size_t i = 0;
 
 	if (v->options->via != INJECTION_AUTO)
-		return out_fail("leave --via out, and od-runtime finds another",
-			"the client does not get into %s with --via %s: %.*s",
+		return out_fail(
+			"leave --via out, so that od-runtime tries the other methods",
+			"cannot add the client to the image %s with --via %s: %.*s",
 			v->shown_image, injection_method_name(v->method), STR_ARG(why));
 	while (i + 1 < ARRAY_LEN(order) && order[i] != v->method)
 		i++;
 	if (i + 1 == ARRAY_LEN(order))
-		return out_fail("make an image with --via build",
-			"the client does not get into %s: %.*s", v->shown_image,
+		return out_fail("build an image that contains the client: --via build",
+			"cannot add the client to the image %s: %.*s", v->shown_image,
 			STR_ARG(why));
 	v->method = order[i + 1];
 	injection_clear_mounts(v);
@@ -269,7 +272,7 @@ static int injection_switch_method(struct injection *v)
 	if (!r)
 		r = injection_prepare_method(v);
 	if (!r && news)
-		out_note("od-runtime: not by --via %s (%s), but by --via %s",
+		out_note("od-runtime: --via %s does not work (%s); using --via %s",
 			injection_method_name(old), why,
 			injection_method_name(v->method));
 	return r ? r : 1;

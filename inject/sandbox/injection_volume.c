@@ -57,7 +57,7 @@ static int injection_make_volume(struct injection *v)
 		     : engine_request(
 			       &calm, &reply, "POST", buf_view(&body), "/volumes/create");
 	if (!r && reply.status != 201)
-		r = engine_fail_reply(&reply, NULL, "making the volume %s", v->volume);
+		r = engine_fail_reply(&reply, NULL, "creating the volume %s", v->volume);
 	reply_free(&reply);
 	buf_free(&body);
 	return r;
@@ -200,7 +200,7 @@ static int injection_try_lock(struct injection *v, const char *own, bool *taken)
 			r = injection_find_missing(v, own, &missing);
 		if (!r && !*taken && !injection_is_complete(&missing))
 			r = injection_set_reason(
-				v, "the volume does not show the client");
+				v, "the client is missing in the volume");
 	}
 	probe_close(v->engine, &id);
 	return r;
@@ -216,7 +216,7 @@ struct injection_lock {
 static int injection_fail_lock(struct injection *v)
 {
 	buf_reset(&v->reason);
-	buf_fmt(&v->reason, "the container %s is in the way", v->volume);
+	buf_fmt(&v->reason, "a container with the name %s exists already", v->volume);
 	return v->reason.err ? v->reason.err : 1;
 }
 
@@ -316,17 +316,20 @@ int injection_volume_fill(struct injection *v, const char *id)
 	if (r || injection_is_complete(&missing))
 		return r;
 	r = injection_make_volume(v);
-	while (!r && taken) {
+	if (r)
+		return r;
+	for (;;) {
 		r = injection_try_lock(v, id, &taken);
 		if (r || !taken)
-			break;
+			return r;
 		r = injection_check_lock(v, &turn);
-		if (!r)
-			r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
-		if (!r)
-			r = injection_find_missing(v, id, &missing);
-		if (!r && injection_is_complete(&missing))
-			break;
+		if (r)
+			return r;
+		r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
+		if (r)
+			return r;
+		r = injection_find_missing(v, id, &missing);
+		if (r || injection_is_complete(&missing))
+			return r;
 	}
-	return r;
 }

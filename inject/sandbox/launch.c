@@ -249,7 +249,7 @@ static int launch_choose_port(const struct launch *l, struct launch_creation *m)
 		return 0;
 	fd = fd_listen_tcp("127.0.0.1", 0, 1);
 	if (fd < 0 || getsockname(fd, (struct sockaddr *)&at, &n) < 0)
-		r = out_fail("choose one with --port", "no free port on 127.0.0.1: %s",
+		r = out_fail("choose a port with --port", "no free port on 127.0.0.1: %s",
 			err_text(fd < 0 ? fd : -errno));
 	else
 		m->host_port = ntohs(at.sin_port);
@@ -270,11 +270,11 @@ static int launch_create_plain(const struct launch *l, struct launch_creation *m
 	r = body.err;
 	if (r) {
 		buf_free(&body);
-		return r != ERR_LIMIT ? r
-				      : out_fail("give fewer or shorter settings",
-						"what the sandbox shall be takes more "
-						"than %d MiB to say",
-						INJECT_BODY_MAX >> 20);
+		return r != ERR_LIMIT
+			? r
+			: out_fail("give fewer or shorter settings",
+				  "the settings of the sandbox have more than %d MiB",
+				  INJECT_BODY_MAX >> 20);
 	}
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/create?name=%s", m->state.name);
@@ -285,8 +285,8 @@ static int launch_create_plain(const struct launch *l, struct launch_creation *m
 	if (r)
 		engine_undo_create(l->engine, m->state.name, m->key_hash);
 	if (!r && reply.status == 409)
-		r = out_fail("choose another with --name, or remove it with rm",
-			"there is a container called %s already", m->state.name);
+		r = out_fail("choose another --name, or remove that container",
+			"a container named %s exists already", m->state.name);
 	else if (!r && reply.status != 201 && l->injection &&
 		(r = injection_on_refusal(l->injection, &reply)))
 		;
@@ -296,7 +296,8 @@ static int launch_create_plain(const struct launch *l, struct launch_creation *m
 		reply_read_id(&reply, m->state.id, sizeof(m->state.id));
 		if (!m->state.id[0])
 			r = out_fail(ENGINE_NEXT,
-				"the engine created a container without an id");
+				"the engine created a container, but did not return its "
+				"id");
 	}
 	reply_free(&reply);
 	buf_free(&body);
@@ -322,17 +323,18 @@ static int launch_start_container(const struct launch *l, const struct state *s)
 		if (asked_port &&
 			(launch_has_text(&reply, "already allocated") ||
 				launch_has_text(&reply, "already in use")))
-			r = out_fail("choose another with --port, or leave it out",
-				"the port %llu of 127.0.0.1 is taken",
+			r = out_fail("choose another --port, or leave it out",
+				"port %llu of 127.0.0.1 is already in use",
 				(unsigned long long)asked_port);
 		else if (launch_has_text(&reply, "exec format error"))
-			r = engine_fail_reply(&reply, "use an image for this machine",
+			r = engine_fail_reply(&reply,
+				"use an image for the engine's architecture",
 				"the image is for another architecture");
 		else if (l->settings->options->gpus &&
 			launch_has_text(&reply, "device driver"))
 			r = engine_fail_reply(&reply,
-				"leave --gpus out, or give the engine's machine the "
-				"driver and NVIDIA's container toolkit",
+				"leave --gpus out, or install the driver and the NVIDIA "
+				"container toolkit on the engine's machine",
 				"the engine has no GPU");
 		else if (probe_is_od_blocked(l->engine, s->id))
 			r = probe_fail_od(str_c(l->shown_image));
@@ -383,11 +385,11 @@ static bool launch_attach_output(
 static const char *launch_timeout_advice(const struct options *o)
 {
 	if (o->tls)
-		return "give it more time with --timeout-start, or, if the ports of the "
-		       "engine's machine are not here, leave --tls out";
+		return "allow more time with --timeout-start; if the engine is on "
+		       "another machine, leave --tls out";
 	return o->entrypoint == ENTRYPOINT_WAIT
-		? "if its entrypoint never ends, it needs --entrypoint run"
-		: "give it more time with --timeout-start";
+		? "if the entrypoint does not end by itself, use --entrypoint run"
+		: "allow more time with --timeout-start";
 }
 
 /* Prints why the sandbox did not become ready. gone: it has ended. */
@@ -397,7 +399,7 @@ static int launch_fail_ready(const struct launch *l, const struct sandbox *s,
 	bool format = heard ? container_log_show(heard, TAIL_MS)
 			    : launch_show_log(l, &s->state);
 	const char *next = format ? "the image is for another architecture"
-				  : "the lines above are the last ones that it wrote";
+				  : "the lines above are the last lines of its log";
 
 	if (!gone)
 		return out_fail(launch_timeout_advice(l->settings->options),

@@ -80,14 +80,14 @@ static int overlay_make_volume(
 		     : engine_request(
 			       &calm, &reply, "POST", buf_view(&body), "/volumes/create");
 	if (!r && reply.status != 201)
-		r = engine_fail_reply(&reply, NULL, "making a volume for the overlay");
+		r = engine_fail_reply(&reply, NULL, "creating a volume for the overlay");
 	if (!r && json_doc_parse(&d, buf_view(&reply.body)) == 0) {
 		overlay_take_place(&d, where);
 		json_doc_free(&d);
 	}
 	if (!r && !where->n)
 		r = out_fail(ENGINE_NEXT,
-			"the engine does not say where its volume %s is", o->name);
+			"the engine did not return the path of the volume %s", o->name);
 	reply_free(&reply);
 	buf_free(&body);
 	return r;
@@ -129,8 +129,9 @@ static int overlay_write_archive(
 			continue;
 		snprintf(lower, sizeof(lower), "%.*s", STR_ARG(s->mounts[i].source));
 		if (stat(lower, &st) < 0)
-			return out_fail("give a folder that is there",
-				"the overlay's source %s: %s", lower, err_text(-errno));
+			return out_fail("give an existing folder",
+				"cannot use the overlay's source %s: %s", lower,
+				err_text(-errno));
 		upper = arena_alloc(&o->arena, room);
 		work = arena_alloc(&o->arena, room);
 		if (!upper || !work)

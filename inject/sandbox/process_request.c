@@ -28,7 +28,7 @@ static int process_check_text(struct str text, const char *what)
 	if (utf8_is_valid(text))
 		return 0;
 	return out_fail_usage(
-		"pass other bytes on stdin (-i) or in a file (od-runtime cp)",
+		"pass these bytes on stdin (-i) or in a file (od-runtime cp)",
 		"%s is not UTF-8: '%.*s'", what, STR_ARG(text));
 }
 
@@ -37,7 +37,7 @@ static int process_check_request(const struct process_request *q)
 	int r = 0;
 
 	for (size_t i = 0; i < q->argv_n && !r; i++)
-		r = process_check_text(str_c(q->argv[i]), "a word of the command");
+		r = process_check_text(str_c(q->argv[i]), "an argument of the command");
 	for (size_t i = 0; i < q->env_n && !r; i++)
 		r = process_check_text(q->env[i], "an environment variable");
 	if (!r)
@@ -46,7 +46,7 @@ static int process_check_request(const struct process_request *q)
 		r = process_check_text(str_c(q->user ? q->user : ""), "--user");
 	if (!r && q->env_n > VARIABLES_MAX)
 		r = out_fail_usage("write them into a file of the sandbox",
-			"more than %d environment variables", VARIABLES_MAX);
+			"more than %d environment variables are given", VARIABLES_MAX);
 	return r;
 }
 
@@ -172,14 +172,14 @@ int process_fail_start(const struct process_request *q, struct str answer)
 	if (str_eq(reason, STR("not_found"))) {
 		r = process_not_found(q);
 	} else if (str_eq(reason, STR("not_executable"))) {
-		out_fail("make it executable, or name its interpreter in front of it",
+		out_fail("make it executable, or put its interpreter before it",
 			"'%s' cannot be executed: %.*s", q->argv[0],
 			STR_ARG(buf_view(&detail)));
 		r = EXIT_NOT_EXECUTABLE;
 	} else {
 		out_fail(str_eq(reason, STR("no_rights"))
-				? "the user of the server, run --username, is the "
-				  "only one that it can use"
+				? "the sandbox can only use the user of its server (run "
+				  "--username)"
 				: out_help_hint(),
 			"the command was not started: %.*s", STR_ARG(buf_view(&detail)));
 	}

@@ -69,9 +69,9 @@ static int sandbox_check_origin(const struct engine *e, struct json_doc *d,
 	sandbox_origins_free(&origins);
 	s->injected = origin == SANDBOX_INJECTED;
 	if (!r && origin == SANDBOX_FOREIGN)
-		r = out_fail("od-runtime ps lists those that are; the engine's own tools "
-			     "work on others, such as docker rm",
-			"the container %s is no sandbox of od-runtime", asked);
+		r = out_fail("od-runtime ps lists the sandboxes; for other containers "
+			     "use the engine's own commands, such as docker rm",
+			"the container %s is not a sandbox of od-runtime", asked);
 	return r;
 }
 
@@ -110,7 +110,8 @@ static int sandbox_read_container(
 		!sandbox_copy_text(s->state.name, sizeof(s->state.name), name) ||
 		!sandbox_copy_text(s->state.id, sizeof(s->state.id), id))
 		return out_fail(ENGINE_NEXT,
-			"the engine's description of %s is not understood", asked);
+			"the engine's description of the container %s cannot be read",
+			asked);
 	s->running = json_doc_is_true(json_get(state, "Running"));
 	s->paused = json_doc_is_true(json_get(state, "Paused"));
 	s->exit_code = (int)json_doc_int(json_get(state, "ExitCode"), -1);
@@ -132,7 +133,8 @@ static int sandbox_read(const struct engine *e, const struct reply *reply,
 	struct json_doc d;
 	int r = json_doc_parse(&d, buf_view(&reply->body));
 
-	r = r ? out_fail(ENGINE_NEXT, "the engine's description of %s is no JSON", name)
+	r = r ? out_fail(ENGINE_NEXT,
+			"the engine's description of the container %s is not JSON", name)
 	      : sandbox_read_container(e, &d, name, &got);
 	json_doc_free(&d);
 	if (r)
@@ -153,7 +155,7 @@ int sandbox_find(const struct engine *e, const char *name, struct sandbox *s)
 	if (!r && reply.status == 404)
 		r = 1;
 	else if (!r && reply.status != 200)
-		r = engine_fail_reply(&reply, NULL, "asking for %s", name);
+		r = engine_fail_reply(&reply, NULL, "inspecting the sandbox %s", name);
 	if (!r)
 		r = sandbox_read(e, &reply, name, s);
 	reply_free(&reply);
@@ -216,8 +218,10 @@ static int sandbox_require_key(struct sandbox *s)
 	int r = sandbox_load_key(s);
 
 	if (r == 1)
-		r = out_fail("use it as the user who ran it, or remove it with rm -f",
-			"the key of the sandbox %s is not known here", s->state.name);
+		r = out_fail("use the sandbox as the user who created it, or remove it "
+			     "with od-runtime rm -f",
+			"this user does not have the key of the sandbox %s",
+			s->state.name);
 	return r;
 }
 
@@ -228,8 +232,8 @@ int sandbox_require(const struct engine *e, const char *name, struct sandbox *s)
 	if (r != 1)
 		return r;
 	sandbox_remove_stale_state(e, name);
-	return out_fail("od-runtime ps shows those that are there",
-		"there is no sandbox %s", name);
+	return out_fail(
+		"od-runtime ps lists the sandboxes", "no sandbox is named %s", name);
 }
 
 /* Learns the pin of a server that was started again, by another program or the engine. */
@@ -239,7 +243,7 @@ static int sandbox_update_pin(const struct engine *e, struct sandbox *s)
 
 	if (r == 1)
 		return out_fail("od-runtime logs prints its log",
-			"the server of %s has not told yet by what key it is known",
+			"the server of the sandbox %s has not logged its TLS key yet",
 			s->state.name);
 	return r ? r : state_save(&s->state);
 }
@@ -250,11 +254,11 @@ static int sandbox_ready(const struct engine *e, const char *name, struct sandbo
 	int r;
 
 	if (!s->running)
-		return out_fail("od-runtime start starts it again; od-runtime logs "
+		return out_fail("od-runtime start SANDBOX starts it; od-runtime logs "
 				"prints its log",
-			"the sandbox %s does not run", name);
+			"the sandbox %s is not running", name);
 	if (s->paused)
-		return out_fail("od-runtime resume lets it go on",
+		return out_fail("od-runtime resume SANDBOX continues it",
 			"the sandbox %s is paused", name);
 	r = sandbox_require_key(s);
 	return r || !s->state.tls || s->state.pinned ? r : sandbox_update_pin(e, s);
@@ -374,17 +378,20 @@ int sandbox_fail_reply(const struct sandbox *s, const struct reply *reply)
 		json_doc_free(&d);
 	}
 	if (key)
-		out_fail("remove it with rm -f and run it again",
-			"the sandbox %s does not accept our key", s->state.name);
+		out_fail("remove the sandbox with od-runtime rm -f, then run it again",
+			"the sandbox %s does not accept the key that od-runtime stored "
+			"for it",
+			s->state.name);
 	else if (words.n &&
 		(reply->status == 404 || reply->status == 409 || reply->status == 422))
 		out_fail("check the paths and names of the command",
-			"the sandbox %s refuses: %.*s", s->state.name,
+			"the sandbox %s refused the request: %.*s", s->state.name,
 			STR_ARG(buf_view(&words)));
 	else
-		out_fail("od-runtime logs shows what its server says",
-			"the sandbox %s answers with status %u%s%.*s", s->state.name,
-			reply->status, words.n ? ": " : "", STR_ARG(buf_view(&words)));
+		out_fail("od-runtime logs shows the log of its server",
+			"the sandbox %s answered with HTTP status %u%s%.*s",
+			s->state.name, reply->status, words.n ? ": " : "",
+			STR_ARG(buf_view(&words)));
 	buf_free(&words);
 	return FAIL_ENVIRONMENT;
 }
@@ -401,8 +408,8 @@ int sandbox_fail(const struct sandbox *s, int r)
 	if (r == HTTP_CLIENT_LOST)
 		return out_fail("check the network between this machine and the sandbox; "
 				"od-runtime ps shows whether the sandbox runs",
-			"the network to the sandbox %s is lost: it has acknowledged "
-			"nothing for %d s",
+			"the network connection to the sandbox %s was lost: no data was "
+			"acknowledged for %d s",
 			s->state.name, HTTP_CLIENT_LOST_MS / 1000);
 	return out_fail("od-runtime logs prints its log",
 		"the sandbox %s did not answer: %s", s->state.name, err_text(r));
@@ -444,8 +451,9 @@ int sandbox_start(const struct sandbox *s, struct http_client *c,
 	int r = sandbox_try_start(s, c, q, idle_ms);
 
 	if (r == ERR_TLS)
-		return out_fail("remove it with rm -f and run it again",
-			"talking with the sandbox %s: %s", s->state.name,
+		return out_fail(
+			"remove the sandbox with od-runtime rm -f, then run it again",
+			"the TLS connection to the sandbox %s failed: %s", s->state.name,
 			http_client_tls_error(c));
 	return r ? sandbox_fail(s, r) : 0;
 }

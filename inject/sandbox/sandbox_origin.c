@@ -31,13 +31,13 @@ static int sandbox_origin_list_images(struct sandbox_origins *o)
 	r = engine_request(o->engine, &o->reply, "GET", (struct str){0},
 		"/images/json?all=1&filters=%s", LABELLED_IMAGES);
 	if (!r && o->reply.status != 200)
-		r = engine_fail_reply(&o->reply, "look into the engine's log",
+		r = engine_fail_reply(&o->reply, ENGINE_NEXT_LOG,
 			"listing the images with a label of od-runtime");
 	if (!r) {
 		r = json_doc_parse(&o->images, buf_view(&o->reply.body));
 		if (r && r != -ENOMEM)
-			r = out_fail("look into the engine's log",
-				"the engine's list of images is no JSON");
+			r = out_fail(ENGINE_NEXT_LOG,
+				"the engine's list of images is not JSON");
 	}
 	return r;
 }

@@ -60,7 +60,7 @@ int sandbox_ready_wait(const struct engine *e, struct sandbox *s, uint64_t secon
 			return r;
 		if (now >= deadline)
 			return out_fail("od-runtime logs shows why; --timeout-start "
-					"gives it more time",
+					"allows more time",
 				"the sandbox %s was not ready after %llu s",
 				s->state.name, (unsigned long long)seconds);
 		r = stop_wait(-1, 0, now + POLL_MS, false);

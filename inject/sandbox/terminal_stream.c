@@ -216,7 +216,7 @@ static int terminal_stream_on_closed(struct terminal_stream *v, struct json_doc 
 	if (why.n) {
 		terminal_restore(&v->terminal);
 		out_clean(&words, why, false);
-		v->code = out_fail("od-runtime logs shows what its server says", "%.*s",
+		v->code = out_fail("od-runtime logs shows the log of its server", "%.*s",
 			STR_ARG(buf_view(&words)));
 		buf_free(&words);
 	}
@@ -531,8 +531,9 @@ static int terminal_stream_reconnect(struct terminal_stream *v, int lost)
 		if (!r)
 			break;
 		if (!told && clock_ms() - start > TELL_MS) {
-			terminal_stream_print_note(
-				v, "the connection is lost; trying again, ^C gives up");
+			terminal_stream_print_note(v,
+				"the connection was lost; connecting again, press ^C to "
+				"stop");
 			told = true;
 		}
 		pause = backoff(pause, PAUSE_MS, PAUSE_MAX_MS);
@@ -545,7 +546,7 @@ static int terminal_stream_reconnect(struct terminal_stream *v, int lost)
 	r = v->resized ? terminal_stream_send_size(v, 0) : 0;
 	if (r || !told)
 		return r;
-	terminal_stream_print_note(v, "connected again");
+	terminal_stream_print_note(v, "the connection was restored");
 	/* A full-screen program draws its screen again when its size changes. */
 	r = terminal_stream_send_size(v, 1);
 	return r ? r : terminal_stream_send_size(v, 0);
@@ -587,7 +588,7 @@ int terminal_stream_run(const struct sandbox *s, const struct terminal_stream_co
 	if (!r) {
 		r = terminal_stream_run_session(&v);
 		if (r < 0 && r != -EINTR && r > FAIL_BASE)
-			r = out_fail("od-runtime logs shows what it says",
+			r = out_fail("od-runtime logs shows the log of its server",
 				"the connection to the sandbox %s was lost: %s",
 				s->state.name, err_text(r));
 	}

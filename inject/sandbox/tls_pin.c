@@ -38,10 +38,10 @@ int tls_pin_learn(const struct engine *e, struct sandbox *s)
 	r = since[0] ? container_log_open(e, is->id, &c, "&since=%s", since)
 		     : container_log_open(e, is->id, &c, "&tail=all");
 	if (!r && c.head.status == 501)
-		r = out_fail("leave --tls out, or give the engine a log driver that "
-			     "can be read, such as json-file or local",
-			"the engine cannot read the log of %s, which tells by what key "
-			"it is known",
+		r = out_fail("leave --tls out, or configure a log driver that can be "
+			     "read, such as json-file or local",
+			"the engine cannot read the log of the sandbox %s, which "
+			"contains the fingerprint of its TLS key",
 			is->name);
 	else if (!r)
 		is->pinned = c.head.status == 200 &&

@@ -35,8 +35,9 @@ static bool act_run_read_command(struct act *a, struct str *given)
 		return false;
 	}
 	if (str_find_byte(*given, '\0') < given->n) {
-		observe_error(
-			a, STR("The command holds a NUL byte, which no shell can take."));
+		observe_error(a,
+			STR("The command contains a NUL byte, which no shell accepts. "
+			    "Remove it."));
 		return false;
 	}
 	return true;
@@ -54,7 +55,8 @@ static int act_run_refuse_session(struct act *a, int err)
 		observe_errorf(a, "There are %d shell sessions, which is the limit. %s",
 			SESSIONS_MAX, way_out);
 	else
-		observe_errorf(a, "ERROR: No more shell sessions can be made (%s). %s",
+		observe_errorf(a,
+			"ERROR: No further shell session can be created (%s). %s",
 			err_text(err), way_out);
 	return ACT_DONE;
 }
@@ -97,7 +99,9 @@ static int act_run_start_session(struct act *a, struct str given)
 	if (session_run(s, r) == 0)
 		return ACT_WAIT;
 	a->state = NULL;
-	observe_error(a, STR("Too many commands are waiting for this shell."));
+	observe_error(a,
+		STR("Too many commands are waiting for this shell. Wait until one has "
+		    "ended, or use another session."));
 	return ACT_DONE;
 }
 

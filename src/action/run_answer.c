@@ -13,7 +13,8 @@ static struct str run_answer_read_report(
 	struct str content;
 
 	if (shell_report(r->shell, text, kept) < 0)
-		log_warn("run: out of memory, a part of the output is left out");
+		log_warn("run: out of memory: a part of the output of a command is left "
+			 "out");
 	content = run_strip_blanks(buf_view(text));
 	if (!r->before || !r->before->n)
 		return content;

@@ -119,7 +119,7 @@ static void run_static_end(struct static_run *r)
 	if (shell_end(r->shell, NULL, run_static_on_ended, r) == 0)
 		return;
 	/* The shell, and all processes started from it, are killed when it is freed. */
-	log_warn("static run: out of memory, it is killed at once");
+	log_warn("static run: out of memory: the command is killed");
 	run_static_answer_end(r);
 }
 
@@ -161,7 +161,7 @@ static void run_static_on_ready(void *arg, int err, const char *why)
 	if (r->state != STATIC_RUN)
 		return;
 	if (err == 0) {
-		why = "it cannot be handed to the shell";
+		why = "the command cannot be passed to the shell";
 		err = shell_submit(
 			r->shell, r->command.n ? r->command : STR(":"), STR(""));
 	}
@@ -301,7 +301,9 @@ int run_static_start(struct act *a, struct str command)
 	uint64_t ms = act_timeout_ms(a);
 
 	if (list_count(&runs) >= STATIC_RUNS_MAX) {
-		observe_error(a, STR("Too many static commands are running."));
+		observe_error(a,
+			STR("Too many static commands are running. Wait until one has "
+			    "ended."));
 		return ACT_DONE;
 	}
 	if (!run_static_read_cwd(a, &cwd))

@@ -163,7 +163,8 @@ void session_cancel(struct run *r)
 
 	if (s->current == r && shell_state(s->shell) == SHELL_RUNNING &&
 		shell_key(s->shell, 'c') < 0)
-		log_info("session: a command that was cancelled takes no key");
+		log_info("session: the interrupt key cannot be sent to a cancelled "
+			 "command");
 	session_abandon(r);
 }
 
@@ -249,7 +250,7 @@ int session_end(struct session *s, session_ended_fn *ended, void *arg)
 	s->ended = ended;
 	s->ended_arg = arg;
 	/* A request queued before the end does not want a fresh shell. */
-	session_refuse_queue(s, "its session was ended before it was its turn");
+	session_refuse_queue(s, "the session was ended before the command could start");
 	return 0;
 }
 

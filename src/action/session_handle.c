@@ -165,7 +165,7 @@ static bool session_record_start(struct session *s, struct run *r)
 
 	if (err < 0)
 		session_answer_failure(
-			s, r, "The action cannot be recorded, and was not started", err);
+			s, r, "The action cannot be recorded and was not started", err);
 	return err == 0;
 }
 
@@ -178,8 +178,8 @@ static void session_submit_command(struct session *s, struct run *r)
 	err = shell_submit(s->shell, r->command, r->act->id);
 	if (err < 0)
 		session_answer_failure(s, r,
-			"The command could not be handed to the shell (a long one needs "
-			"a file in /dev/shm, /tmp, /run or /var/tmp)",
+			"The command could not be passed to the shell (a long command "
+			"needs a writable folder: /dev/shm, /tmp, /run or /var/tmp)",
 			err);
 	else
 		session_wait_end(s, r);
@@ -188,7 +188,8 @@ static void session_submit_command(struct session *s, struct run *r)
 static void session_finish_typing(struct session *s, struct run *r, int err)
 {
 	if (err < 0)
-		session_answer_failure(s, r, "The terminal does not take the input", err);
+		session_answer_failure(
+			s, r, "The terminal does not accept the input", err);
 	else
 		session_wait_end(s, r);
 }
@@ -251,7 +252,8 @@ static void session_collect_leftover(struct session *s, struct run *r)
 	struct shell_result res;
 
 	if (shell_report(s->shell, &text, &kept) < 0)
-		log_warn("session: out of memory, a part of the output is left out");
+		log_warn("session: out of memory: a part of the output of a command is "
+			 "left out");
 	left = run_strip_blanks(buf_view(&text));
 	res = shell_take_result(s->shell);
 	shell_confirm(s->shell);

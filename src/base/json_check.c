@@ -269,7 +269,8 @@ static int json_check_unique_keys(struct check *c)
 	for (size_t i = 1; i < n; i++) {
 		if (json_check_compare_keys(c->start, &k[i - 1], &k[i]) == 0) {
 			c->p = c->start + (k[i].at > k[i - 1].at ? k[i].at : k[i - 1].at);
-			return json_check_fail(c, ERR_DUPLICATE, "this key stands twice");
+			return json_check_fail(
+				c, ERR_DUPLICATE, "the key is given twice");
 		}
 	}
 	c->keys.n = first * sizeof(struct key);
@@ -349,7 +350,8 @@ static int json_check_separator(struct check *c)
 	bool object;
 
 	if (!c->depth)
-		return json_check_fail(c, ERR_SYNTAX, "more bytes behind the value");
+		return json_check_fail(
+			c, ERR_SYNTAX, "the text continues after the value");
 	object = c->level[c->depth - 1].object;
 	if (*c->p == ',') {
 		c->p++;

@@ -62,7 +62,7 @@ static void drive_store_pages(struct drive *d)
 
 	buf_reset(&d->lost_urls);
 	d->lost_active = 0;
-	for (struct tab *t = b->tabs; t; t = t->next) {
+	LIST_EACH (struct tab, t, &b->tabs, node) {
 		struct str url = buf_view(&t->url);
 
 		if (t->state == TAB_CLOSED || !url.n ||
@@ -234,8 +234,8 @@ static int drive_start_browser(struct drive *d, struct buf *why)
 void drive_mark_lost(struct drive *d)
 {
 	log_warn("browser: %s",
-		d->endpoint ? "the connection to it has ended"
-			    : "it has ended; it is started again");
+		d->endpoint ? "the connection to the browser has ended"
+			    : "the browser has ended and is started again");
 	drive_store_pages(d);
 	drive_end_browser(d);
 }

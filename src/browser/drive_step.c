@@ -113,7 +113,7 @@ static int drive_list_pages(
 
 	if (!urls)
 		return -ENOMEM;
-	for (struct tab *t = b->tabs; t; t = t->next)
+	LIST_EACH (struct tab, t, &b->tabs, node)
 		urls[i++] = buf_view(&t->url);
 	answer->urls = urls;
 	answer->urls_n = n;

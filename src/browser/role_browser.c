@@ -239,7 +239,8 @@ static void role_browser_on_frame(struct browser_role *role, struct str line)
 out:
 	/* Our server sends no such frame. */
 	if (r)
-		log_error("browser: a frame that cannot be read: %s", err_text(r));
+		log_error("browser: a frame from the server cannot be read: %s",
+			err_text(r));
 	arena_reset(&a);
 }
 
@@ -332,8 +333,8 @@ static void role_browser_run_capture(struct browser_role *role, struct browser_r
 		role_browser_reply(role, c->id, STR("error"),
 			STR("\"No browser runs: the next browse action starts one.\""));
 	else
-		role_browser_reply(
-			role, c->id, STR("error"), STR("\"The page lets nobody look.\""));
+		role_browser_reply(role, c->id, STR("error"),
+			STR("\"The page does not return a picture. Try again.\""));
 	role->cancelled = false;
 }
 

@@ -62,10 +62,11 @@ int plugin_frame_read(
 		f->text = STR("");
 		if (ops[i].words &&
 			!plugin_frame_read_member(f->root, ops[i].words, a, &f->text))
-			return plugin_frame_refuse(why, "a frame without its words");
+			return plugin_frame_refuse(
+				why, "a frame \"log\" without its text");
 		return f->op == PLUGIN_REPLY ? plugin_frame_read_id(f, why) : 0;
 	}
-	return plugin_frame_refuse(why, "a frame with an op that is none");
+	return plugin_frame_refuse(why, "a frame with an unknown op");
 }
 
 bool plugin_frame_match_reply(struct str line, uint64_t *id, struct str *observation)
@@ -127,18 +128,18 @@ static int plugin_frame_read_fields(struct plugin_answer *an, struct json_val he
 	int it = 0;
 
 	if (json_type(headers) != JSON_OBJECT && json_type(headers) != JSON_ABSENT)
-		return plugin_frame_refuse(why, "its headers are no object");
+		return plugin_frame_refuse(why, "\"headers\" is not an object");
 	while (json_next(headers, &it, &key, &value)) {
 		struct plugin_field f;
 
 		if (json_str(key, a, &f.name) || json_str(value, a, &f.value))
-			return plugin_frame_refuse(why, "a header is no string");
+			return plugin_frame_refuse(why, "a header is not a string");
 		if (!plugin_frame_is_name(f.name) || !plugin_frame_is_value(f.value))
 			return plugin_frame_refuse(
-				why, "a header with characters that none has");
+				why, "a header has a character that is not allowed");
 		if (plugin_frame_is_reserved(f.name))
 			return plugin_frame_refuse(
-				why, "a header that is the server's to set");
+				why, "a header that only the server sets");
 		if (str_eq_nocase(f.name, STR("content-type"))) {
 			an->type = arena_cstr(a, f.value);
 			if (!an->type)
@@ -161,12 +162,12 @@ static int plugin_frame_read_body(
 	if (json_type(plain) != JSON_ABSENT && json_type(coded) != JSON_ABSENT)
 		return plugin_frame_refuse(why, "it has both body and body64");
 	if (json_type(plain) != JSON_ABSENT && json_str(plain, a, &s))
-		return plugin_frame_refuse(why, "its body is no string");
+		return plugin_frame_refuse(why, "\"body\" is not a string");
 	buf_str(&an->body, s);
 	if (json_type(coded) == JSON_ABSENT)
 		return an->body.err;
 	if (json_str(coded, a, &s) || b64_decode(&an->body, s) == ERR_SYNTAX)
-		return plugin_frame_refuse(why, "its body64 is no Base64");
+		return plugin_frame_refuse(why, "\"body64\" is not Base64");
 	return an->body.err;
 }
 
@@ -177,7 +178,7 @@ int plugin_piece_read(
 
 	*an = (struct plugin_answer){.body = BUF_INIT(PLUGIN_FRAME_MAX)};
 	if (json_type(more) != JSON_ABSENT && json_bool(more, &an->more))
-		return plugin_frame_refuse(why, "its more is neither true nor false");
+		return plugin_frame_refuse(why, "\"more\" is neither true nor false");
 	return plugin_frame_read_body(an, root, a, why);
 }
 
@@ -192,11 +193,12 @@ int plugin_answer_read(
 	if (json_i64(json_get(root, "status"), &status) < 0 || status < 200 ||
 		status > 599)
 		return plugin_frame_refuse(
-			why, "its status is no number from 200 to 599");
+			why, "\"status\" is not a number from 200 to 599");
 	an->status = (unsigned)status;
 	r = plugin_frame_read_fields(an, json_get(root, "headers"), a, why);
 	if (!r && (an->body.n || an->more) && (status == 204 || status == 304))
-		return plugin_frame_refuse(why, "its status allows no body");
+		return plugin_frame_refuse(
+			why, "a reply with this status cannot have a body");
 	return r;
 }
 
@@ -219,18 +221,18 @@ int plugin_frame_put_observation(struct json_val root, const char *kind, struct 
 	struct jw w;
 
 	if (json_type(o) != JSON_OBJECT)
-		return plugin_frame_refuse(why, "it has no observation, an object");
+		return plugin_frame_refuse(why, "\"observation\" is not an object");
 	extras = json_get(o, "extras");
 	success = json_get(o, "success");
 	if (plugin_frame_read_text(o, "message", "", a, &message) ||
 		plugin_frame_read_text(o, "observation", kind, a, &what) ||
 		plugin_frame_read_text(o, "content", "", a, &content))
-		return plugin_frame_refuse(
-			why, "message, observation or content is no string");
+		return plugin_frame_refuse(why,
+			"\"message\", \"observation\" or \"content\" is not a string");
 	if (json_type(extras) != JSON_OBJECT && json_type(extras) != JSON_ABSENT)
-		return plugin_frame_refuse(why, "its extras are no object");
+		return plugin_frame_refuse(why, "\"extras\" is not an object");
 	if (json_type(success) != JSON_ABSENT && json_bool(success, &good))
-		return plugin_frame_refuse(why, "its success is neither true nor false");
+		return plugin_frame_refuse(why, "\"success\" is neither true nor false");
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "message");

@@ -73,7 +73,7 @@ int package_read(struct package *p, struct str name, struct buf *out)
 	int r = unzip_find(&p->zip, name, &e);
 
 	if (r == 1)
-		return package_fail(p, 1, name, "there is no such part");
+		return package_fail(p, 1, name, "the file has no such part");
 	if (!r && e.size > PACKAGE_PART_MAX)
 		return package_fail(p, ERR_LIMIT, name, "is too large");
 	if (!r)

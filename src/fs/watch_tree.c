@@ -50,17 +50,15 @@ struct watch_folder *watch_tree_find_child(
 static void watch_tree_link_place(
 	struct watch_tree *t, struct watch_folder *f, struct watch_folder *parent)
 {
-	struct watch_folder **list = parent ? &parent->child : &t->top;
 	struct watch_folder **chain = &t->by_name[watch_tree_hash_name(parent, f->name)];
 
 	f->parent = parent;
 	f->same_name = *chain;
 	*chain = f;
-	f->next = *list;
-	f->at = list;
-	if (f->next)
-		f->next->at = &f->next;
-	*list = f;
+	if (parent)
+		list_prepend(&parent->children, &f->node);
+	else
+		t->top = f;
 }
 
 static void watch_tree_unlink_place(struct watch_tree *t, struct watch_folder *f)
@@ -71,9 +69,9 @@ static void watch_tree_unlink_place(struct watch_tree *t, struct watch_folder *f
 	while (*chain != f)
 		chain = &(*chain)->same_name;
 	*chain = f->same_name;
-	*f->at = f->next;
-	if (f->next)
-		f->next->at = f->at;
+	list_remove(&f->node);
+	if (t->top == f)
+		t->top = NULL;
 }
 
 static void watch_tree_link_wd(struct watch_tree *t, struct watch_folder *f)
@@ -131,9 +129,7 @@ struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *
 	 * The name is part of the object, and the hash of a child depends on its
 	 * parent.
 	 */
-	while (f->child) {
-		struct watch_folder *c = f->child;
-
+	LIST_EACH (struct watch_folder, c, &f->children, node) {
 		watch_tree_unlink_place(t, c);
 		watch_tree_link_place(t, c, moved);
 	}
@@ -143,19 +139,23 @@ struct watch_folder *watch_tree_move(struct watch_tree *t, struct watch_folder *
 
 struct watch_folder *watch_tree_find_leaf(struct watch_folder *f)
 {
-	while (f->child)
-		f = f->child;
+	struct watch_folder *child;
+
+	while ((child = LIST_FIRST(&f->children, struct watch_folder, node)))
+		f = child;
 	return f;
 }
 
 struct watch_folder *watch_tree_next(
 	const struct watch_folder *f, struct watch_folder *at)
 {
-	if (at->child)
-		return at->child;
-	while (at != f && !at->next)
+	struct watch_folder *child = LIST_FIRST(&at->children, struct watch_folder, node);
+
+	if (child)
+		return child;
+	while (at != f && !list_next(&at->node))
 		at = at->parent;
-	return at == f ? NULL : at->next;
+	return at == f ? NULL : LIST_NEXT(at, struct watch_folder, node);
 }
 
 bool watch_tree_contains(const struct watch_folder *f, const struct watch_folder *inner)

@@ -6,6 +6,7 @@
 #define FS_WATCH_TREE_H
 
 #include "base/buf.h"
+#include "base/list.h"
 
 #include <sys/types.h>
 
@@ -13,8 +14,7 @@ enum { WATCH_LOST = -1, WATCH_HASH = 4096 };
 
 struct watch_folder {
 	struct watch_folder *parent; /* NULL: the top */
-	struct watch_folder *child;  /* the first folder in it */
-	struct watch_folder *next, **at;
+	struct list children, node;
 	struct watch_folder *same_wd, *same_name; /* next entries in the hash tables */
 	int wd; /* WATCH_LOST: exists, but was not found at its place */
 	unsigned tried;

@@ -105,7 +105,7 @@ static void driver_on_start_timeout(struct timer *t)
 {
 	struct driver *d = container_of(t, struct driver, timer);
 
-	snprintf(d->last_error, sizeof(d->last_error), "%s does not get ready",
+	snprintf(d->last_error, sizeof(d->last_error), "%s was not ready in time",
 		d->pythons[d->python_at]);
 	driver_kill(d);
 }
@@ -120,7 +120,7 @@ static void driver_escalate_interrupt(struct timer *t)
 		timer_set(d->loop, &d->timer, RUNNER_KILL_MS, driver_escalate_interrupt);
 		return;
 	}
-	log_info("kernel: a cell cannot be interrupted, the kernel is killed");
+	log_info("kernel: a cell does not react to interrupts, so the kernel is killed");
 	driver_kill(d);
 }
 
@@ -176,11 +176,12 @@ static void driver_on_exit(struct child *c, int status)
 				d->pythons[d->python_at], d->report.step, err_text(err));
 		else if (!d->last_error[0])
 			snprintf(d->last_error, sizeof(d->last_error),
-				"%s ended at its start", d->pythons[d->python_at]);
+				"%s ended during its start", d->pythons[d->python_at]);
 		driver_retry_start(d);
 		return;
 	}
-	log_warn("kernel: it has ended (status %d), another is started", status);
+	log_warn("kernel: the Python process has ended (status %d) and is started again",
+		status);
 	runner_set_pause(&d->runner);
 	d->runner.ops->died(d->runner.arg, status, busy);
 	driver_enter(d, RUNNER_PAUSED);

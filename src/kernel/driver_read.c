@@ -271,7 +271,8 @@ void driver_channel_ready(struct io *io, uint32_t events)
 	if (r >= 0)
 		return;
 	if (r != ERR_CLOSED)
-		log_warn("kernel: its channel is broken: %s", err_text(r));
+		log_warn("kernel: the channel to the Python process is broken: %s",
+			err_text(r));
 	/*
 	 * The channel is useless from now on: a cell may have closed it or written into
 	 * it.

@@ -129,8 +129,8 @@ static void named_on_lost(struct kernel *k, uint64_t bytes)
 
 static void named_on_silent(struct kernel *k)
 {
-	log_warn("kernel %s: it does not answer while it runs a cell",
-		named_of_kernel(k)->name);
+	log_warn(
+		"kernel %s: no answer while a cell is running", named_of_kernel(k)->name);
 }
 
 /* --- Cells ------------------------------------------------------------------------ */
@@ -278,7 +278,9 @@ static void named_escalate_interrupt(struct timer *t)
 		timer_set(n->loop, &n->timer, RUNNER_KILL_MS, named_escalate_interrupt);
 		return;
 	}
-	log_info("kernel %s: a cell cannot be interrupted, it is killed", n->name);
+	log_info(
+		"kernel %s: a cell does not react to interrupts, so the kernel is killed",
+		n->name);
 	kernel_kill(&n->kernel);
 }
 
@@ -316,10 +318,10 @@ static void named_on_ended(struct kernel *k, const char *why, int status)
 	buf_free(&n->code);
 	if (state == RUNNER_STARTING || state == RUNNER_LOADING) {
 		named_retry_start(
-			n, state == RUNNER_LOADING ? "it did not get ready" : why);
+			n, state == RUNNER_LOADING ? "it was not ready in time" : why);
 		return;
 	}
-	log_warn("kernel %s: %s (status %d), another is started", n->name, why, status);
+	log_warn("kernel %s: %s (status %d) and is started again", n->name, why, status);
 	runner_set_pause(&n->runner);
 	n->runner.ops->died(n->runner.arg, status, state == RUNNER_BUSY);
 	n->tries = 0;

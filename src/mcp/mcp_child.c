@@ -202,8 +202,8 @@ void mcp_child_send_answer(struct mcp_child *c, struct str id, const struct json
 	if (mcp_child_end_line(c, before) == 0)
 		mcp_child_flush(c);
 	else
-		mcp_child_send_error(
-			c, id, JSONRPC_INTERNAL, "There is no room for the answer.");
+		mcp_child_send_error(c, id, JSONRPC_INTERNAL,
+			"The sandbox has no memory for the answer.");
 }
 
 void mcp_child_send_error(struct mcp_child *c, struct str id, int code, const char *words)
@@ -256,7 +256,9 @@ static void mcp_child_reject_line(struct mcp_child *c, struct str line, const ch
 	char words[MCP_NAME_MAX + MCP_WHY_MAX + 64];
 
 	if (!c->bad_lines++)
-		log_warn("mcp: %s has written what is no message: %s", c->name, why);
+		log_warn(
+			"mcp: the server %s has written a line that is not a message: %s",
+			c->name, why);
 	if (!q)
 		return;
 	snprintf(words, sizeof(words), "The MCP server %s has given no valid answer: %s.",
@@ -324,7 +326,7 @@ static int mcp_child_read(struct mcp_child *c)
 	if (r > 0)
 		return 0;
 	lines_free(&c->lines);
-	mcp_child_kill(c, "it has written a message that is too long");
+	mcp_child_kill(c, "its message is too long");
 	return 1;
 }
 
@@ -476,7 +478,7 @@ static void mcp_child_on_initialize(
 	if (json_type(m->result) != JSON_OBJECT ||
 		mcp_child_put_message(c, 0, STR("notifications/initialized"), STR("")) <
 			0) {
-		mcp_child_kill(c, "it refuses to initialize");
+		mcp_child_kill(c, "it refused to initialize");
 		return;
 	}
 	mcp_child_flush(c);
@@ -486,7 +488,8 @@ static void mcp_child_on_initialize(
 
 static void mcp_child_on_start_timeout(struct timer *t)
 {
-	mcp_child_kill(container_of(t, struct mcp_child, timer), "it does not get ready");
+	mcp_child_kill(
+		container_of(t, struct mcp_child, timer), "it was not ready in time");
 }
 
 void mcp_child_start(struct mcp_child *c)

@@ -28,7 +28,8 @@ bool mcp_check_origin(struct request *rq)
 {
 	if (request_is_local_origin(rq))
 		return true;
-	mcp_reply_error(rq, 403, JSONRPC_INVALID, "This Origin may not ask.");
+	mcp_reply_error(rq, 403, JSONRPC_INVALID,
+		"Requests with this Origin header are refused.");
 	return false;
 }
 
@@ -73,8 +74,8 @@ bool mcp_check_request(struct request *rq)
 	if (r == 1 || (r == 0 && mcp_find_version(version)))
 		return true;
 	mcp_reply_error(rq, 400, JSONRPC_INVALID,
-		"This MCP-Protocol-Version is not spoken here; 2025-06-18, 2025-03-26 "
-		"and 2024-11-05 are.");
+		"This MCP-Protocol-Version is not supported. Use 2025-06-18, 2025-03-26 "
+		"or 2024-11-05.");
 	return false;
 }
 
@@ -121,7 +122,7 @@ struct jsonrpc *mcp_read_messages(
 			break;
 		r = jsonrpc_read(v, arena, &messages[i], &why);
 		if (!r && *batch && mcp_is_initialize(&messages[i])) {
-			why = "initialize may not be part of a list";
+			why = "initialize must not be part of a list";
 			r = ERR_TYPE;
 		}
 	}

@@ -454,7 +454,8 @@ static void mcp_hub_handle_update(struct plugin_instance *p, struct request *rq)
 		request_fail(rq, 503, STR("The sandbox is out of memory."));
 	else if (r)
 		request_fail(rq, 500,
-			STR("Internal server error: an entry is no MCP server."));
+			STR("Internal server error: an entry does not describe an MCP "
+			    "server."));
 	else
 		mcp_hub_await_children(h, rq);
 }

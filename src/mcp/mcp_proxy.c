@@ -111,7 +111,7 @@ static void mcp_proxy_on_answer(
 	struct pass *p = container_of(q, struct pass, ask);
 
 	if (m && mcp_proxy_subscribe(p, m) < 0)
-		mcp_proxy_fail(p->call, "This client has subscribed to too much.");
+		mcp_proxy_fail(p->call, "This client has too many subscriptions.");
 	else if (m)
 		mcp_answer(p->call, m);
 	else
@@ -214,8 +214,8 @@ static void mcp_proxy_forward(
 		snprintf(words, sizeof(words), "The MCP server %s is not ready%s%s.",
 			to->name, to->why[0] ? ": " : "", to->why);
 	else if (r == ERR_LIMIT)
-		snprintf(words, sizeof(words), "The MCP server %s does not read.",
-			to->name);
+		snprintf(words, sizeof(words),
+			"The MCP server %s does not read its input.", to->name);
 	else
 		snprintf(words, sizeof(words), "Out of memory.");
 	mcp_proxy_fail(c, words);
@@ -254,7 +254,8 @@ static struct mcp_child *mcp_proxy_find_owner(
 	*value = json_raw_content(json_get(of, name));
 	to = value->n ? mcp_proxy_match_owner(mcp_proxy_of(c), c, uri, value) : NULL;
 	if (!to)
-		mcp_error(c, JSONRPC_PARAMS, STR("No MCP server has this."));
+		mcp_error(c, JSONRPC_PARAMS,
+			STR("No MCP server has this tool, prompt or resource."));
 	return to;
 }
 
@@ -383,7 +384,7 @@ static void mcp_proxy_on_list_timeout(struct timer *t)
 
 	for (unsigned i = 0; i < m->n; i++) {
 		if (m->parts[i].ask.child)
-			log_warn("mcp: the server %s does not answer %s",
+			log_warn("mcp: the server %s did not answer %s in time",
 				m->parts[i].child->name, m->list->method);
 		mcp_child_cancel(&m->parts[i].ask, true);
 	}
@@ -553,7 +554,8 @@ static void mcp_proxy_call(struct mcp_call *c)
 	else if (mcp_proxy_is_single(p))
 		mcp_proxy_forward(c, mcp_proxy_get_first(p), NULL, STR(""));
 	else
-		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
+		mcp_error(c, JSONRPC_NO_METHOD,
+			STR("This server does not support the method."));
 }
 
 static void mcp_proxy_abandon(struct mcp_call *c, bool tell)

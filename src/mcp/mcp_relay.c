@@ -186,7 +186,7 @@ void mcp_relay_set_level(struct mcp_call *c)
 	struct jw w;
 
 	if (!level) {
-		mcp_error(c, JSONRPC_PARAMS, STR("There is no such level."));
+		mcp_error(c, JSONRPC_PARAMS, STR("The level is unknown."));
 		return;
 	}
 	if (!m) {
@@ -301,8 +301,8 @@ static struct mcp_session *mcp_relay_find_session(const struct mcp_proxy *p,
 	struct mcp_session *found = NULL;
 
 	*code = JSONRPC_NO_METHOD;
-	*why = working ? "The client that has called cannot be asked for that."
-		       : "No client is here that can be asked for that.";
+	*why = working ? "The client of the call does not support this request."
+		       : "No connected client supports this request.";
 	LIST_EACH (struct mcp_session, s, &p->server->sessions, node) {
 		struct mcp_call *about = mcp_relay_find_call(c, s);
 
@@ -311,8 +311,8 @@ static struct mcp_session *mcp_relay_find_session(const struct mcp_proxy *p,
 			continue;
 		if (found) {
 			*code = JSONRPC_INTERNAL;
-			*why = "Several clients can be asked for that: it cannot be told "
-			       "which is meant.";
+			*why = "Several connected clients support this request, and it "
+			       "does not name one of them.";
 			return NULL;
 		}
 		found = s;
@@ -322,8 +322,9 @@ static struct mcp_session *mcp_relay_find_session(const struct mcp_proxy *p,
 
 static const char *mcp_relay_error_text(int err)
 {
-	return err == ERR_LIMIT ? "The client does not read, or does not answer."
-				: "Out of memory.";
+	return err == ERR_LIMIT
+		? "The client does not read its stream, or does not answer."
+		: "Out of memory.";
 }
 
 static void mcp_relay_forward_request(struct mcp_proxy *p, struct mcp_child *c,
@@ -454,8 +455,8 @@ void mcp_relay_on_message(
 				mcp_relay_forward_request(p, c, m, &kinds[i]);
 				return;
 			}
-		mcp_child_send_error(
-			c, m->id, JSONRPC_NO_METHOD, "This client does not do that.");
+		mcp_child_send_error(c, m->id, JSONRPC_NO_METHOD,
+			"This client does not support the method.");
 	} else if (str_eq(m->method, STR(MCP_CANCELLED))) {
 		mcp_relay_on_cancelled(p, c, m);
 	} else if (str_eq(m->method, STR("notifications/message"))) {

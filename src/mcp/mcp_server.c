@@ -83,13 +83,14 @@ struct mcp_session *mcp_session_of(struct mcp_server *server, struct request *rq
 
 	if (request_header(rq, STR("mcp-session-id"), &id) != 0) {
 		mcp_reply_error(rq, 400, JSONRPC_INVALID,
-			"The field Mcp-Session-Id is missing: begin with initialize.");
+			"The header Mcp-Session-Id is missing. Send initialize first.");
 		return NULL;
 	}
 	s = mcp_session_find(server, MCP_BY_POST, id);
 	if (!s)
-		mcp_reply_error(
-			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
+		mcp_reply_error(rq, 404, JSONRPC_INVALID,
+			"The session does not exist or has ended. Send initialize "
+			"again.");
 	return s;
 }
 
@@ -183,7 +184,7 @@ static void mcp_answer_end(struct mcp_call *c)
 	if (p->text.err) {
 		buf_reset(&p->text);
 		jsonrpc_write_error(&p->text, c->message.id, JSONRPC_INTERNAL,
-			STR("There is no memory for so long an answer."));
+			STR("The sandbox has no memory for an answer of this length."));
 	}
 	if (p->streams)
 		mcp_write_event(p);
@@ -305,7 +306,7 @@ static void mcp_server_initialize(struct mcp_call *c)
 	if (json_str(json_get(c->message.params, "protocolVersion"), c->arena, &asked) <
 		0) {
 		mcp_error(c, JSONRPC_PARAMS,
-			STR("initialize needs a \"protocolVersion\"."));
+			STR("initialize requires \"protocolVersion\"."));
 		return;
 	}
 	s->version = mcp_find_version(asked) ? mcp_find_version(asked) : mcp_versions[0];
@@ -398,7 +399,8 @@ int mcp_handle_message(struct mcp_post *p, struct mcp_session *s, const struct j
 	list_prepend(&s->calls, &c->node);
 	p->waiting++;
 	if (list_count(&s->calls) > MCP_CALLS_MAX)
-		mcp_error(c, JSONRPC_INTERNAL, STR("Too many calls are under way."));
+		mcp_error(c, JSONRPC_INTERNAL,
+			STR("Too many calls are running. Wait until one has ended."));
 	else
 		mcp_server_dispatch(c);
 	return 0;
@@ -459,8 +461,8 @@ void mcp_server_post(struct mcp_server *s, struct request *rq)
 	if (mcp_is_initialize(&messages[0])) {
 		session = mcp_session_new(s, MCP_BY_POST);
 		if (!session)
-			mcp_reply_error(
-				rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
+			mcp_reply_error(rq, 503, JSONRPC_INTERNAL,
+				"Too many sessions are open and busy. Try again.");
 	} else {
 		session = mcp_session_of(s, rq);
 	}

@@ -74,7 +74,8 @@ void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *pat
 	session = p ? mcp_session_new(s, MCP_BY_STREAM) : NULL;
 	if (!session) {
 		free(p);
-		mcp_reply_error(rq, 503, JSONRPC_INTERNAL, "Too many sessions are busy.");
+		mcp_reply_error(rq, 503, JSONRPC_INTERNAL,
+			"Too many sessions are open and busy. Try again.");
 		return;
 	}
 	mcp_sse_begin(session, p);
@@ -123,7 +124,8 @@ static void mcp_sse_handle_message(struct mcp_session *session, struct request *
 		m = mcp_read_messages(
 			rq, &memory, str_make(body, rq->body.n), &n, &batch);
 	if (m && batch) {
-		mcp_reply_error(rq, 400, JSONRPC_INVALID, "Here a message comes alone.");
+		mcp_reply_error(rq, 400, JSONRPC_INVALID,
+			"A list of messages is not supported here. Send one message.");
 		m = NULL;
 	}
 	if (!m) {
@@ -152,8 +154,8 @@ void mcp_server_message(struct mcp_server *s, struct request *rq)
 	if (request_query(rq, STR("session_id"), &id) == 0)
 		session = mcp_session_find(s, MCP_BY_STREAM, id);
 	if (!session)
-		mcp_reply_error(
-			rq, 404, JSONRPC_INVALID, "There is no such session (any more).");
+		mcp_reply_error(rq, 404, JSONRPC_INVALID,
+			"The session does not exist or has ended. Open a new stream.");
 	else if (!mcp_is_json(rq))
 		mcp_reply_error(rq, 415, JSONRPC_INVALID,
 			"The content type must be application/json.");

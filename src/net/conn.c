@@ -67,7 +67,7 @@ void conn_set_state(struct conn *c, enum conn_state next)
 	c->state = next;
 	conn_requeue(c);
 	/* A watched connection is not closed for being idle before wait_ms. */
-	if (next == C_IDLE && c->watches)
+	if (next == C_IDLE && !list_is_empty(&c->watches))
 		conn_set_deadline(c, c->server->ms[C_WAIT]);
 	else if (c->server->ms[next])
 		conn_set_deadline(c, c->server->ms[next]);
@@ -76,7 +76,7 @@ void conn_set_state(struct conn *c, enum conn_state next)
 /* Whether the connection ends if the peer closes its side. */
 static bool conn_needs_peer(const struct conn *c)
 {
-	return c->watches || (c->x && c->x->rq.needs_peer);
+	return !list_is_empty(&c->watches) || (c->x && c->x->rq.needs_peer);
 }
 
 /* Whether the layer above holds the request and expects server_ops.aborted if c ends. */

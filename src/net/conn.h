@@ -2,6 +2,7 @@
 #ifndef NET_CONN_H
 #define NET_CONN_H
 
+#include "base/list.h"
 #include "codec/http/body.h"
 #include "net/server.h"
 #include "net/transport.h"
@@ -85,8 +86,8 @@ struct conn {
 	struct io io;
 	struct timer timer;
 	struct later later;
-	struct peer_watch *watches; /* see request_watch_peer */
-	struct exchange *x;         /* NULL while no byte of a request is received */
+	struct list watches; /* see request_watch_peer */
+	struct exchange *x;  /* NULL while no byte of a request is received */
 };
 
 struct listener {

@@ -15,7 +15,7 @@ static enum evict_queue evict_choose_queue(const struct conn *c)
 
 	if (c->state == C_DELAY)
 		return EVICT_NEW;
-	if (!(state & (idle | part)) || c->watches)
+	if (!(state & (idle | part)) || !list_is_empty(&c->watches))
 		return EVICT_NONE;
 	if (c->rank == RANK_NEW)
 		return EVICT_NEW;

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "codec/http/http.h"
 
 struct request {
@@ -140,7 +141,7 @@ void request_forward(const struct request *rq, struct str target, struct buf *ou
 /* Watches a connection; embedded in its owner, and zeroed except fn. */
 struct peer_watch {
 	void (*fn)(struct peer_watch *w);
-	struct peer_watch **at, *next; /* in the list of the connection */
+	struct list node; /* in the list of the connection */
 };
 
 /*

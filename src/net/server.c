@@ -199,9 +199,10 @@ static void server_send_busy(int fd)
 void server_warn(struct server *s, enum trouble what, const char *why)
 {
 	static const char *const words[SERVER_WARNINGS] = {
-		[SERVER_WARN_FULL] = "connections are turned away",
+		[SERVER_WARN_FULL] = "connections are refused",
 		[SERVER_WARN_TLS] = "a TLS connection failed",
-		[SERVER_WARN_KEY] = "requests without the right key are answered slowly",
+		[SERVER_WARN_KEY] =
+			"requests with a wrong session key are answered with a delay",
 	};
 	uint64_t now = loop_now(s->loop);
 
@@ -230,7 +231,7 @@ static void server_refuse_next(struct listener *l)
 	fd_close(&s->spare_fd);
 	fd = fd_accept(l->fd);
 	if (fd >= 0)
-		server_refuse(l, fd, "out of file descriptors");
+		server_refuse(l, fd, "the server has no free file descriptor");
 	s->spare_fd = fd_dup(l->fd, SPARE_FD_MIN);
 	if (s->spare_fd < 0)
 		server_pause_accepts(s);
@@ -267,7 +268,9 @@ static int server_accept(struct listener *l)
 	if (fd < 0)
 		return fd;
 	if (s->conns_n >= s->conf.conns_max && !server_evict(s)) {
-		server_refuse(l, fd, "all are busy");
+		server_refuse(l, fd,
+			"the maximum number of connections is reached, and all have a "
+			"request");
 		return 0;
 	}
 	r = conn_open(s, fd, l->tls, &c);

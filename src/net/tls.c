@@ -300,11 +300,10 @@ const char *tls_error_text(const struct tls *t)
 		{BR_ERR_BAD_MAC, BR_ERR_BAD_MAC, "a record was altered on its way"},
 		{BR_ERR_NO_RANDOM, BR_ERR_NO_RANDOM, "the system gives no random bytes"},
 		{BR_ERR_X509_EXPIRED, BR_ERR_X509_EXPIRED,
-			"a certificate has expired or is not valid yet, or the clock "
-			"here "
-			"is wrong"},
+			"a certificate has expired or is not valid yet, or the clock of "
+			"this machine is wrong"},
 		{BR_ERR_X509_NOT_TRUSTED, BR_ERR_X509_NOT_TRUSTED,
-			"no trusted authority stands behind the certificate"},
+			"the certificate is not signed by a trusted authority"},
 		{BR_ERR_X509_BAD_SIGNATURE, BR_ERR_X509_BAD_SIGNATURE,
 			"a certificate's signature is wrong"},
 		{BR_ERR_X509_UNSUPPORTED, BR_ERR_X509_UNSUPPORTED,
@@ -312,41 +311,42 @@ const char *tls_error_text(const struct tls *t)
 		{BR_ERR_X509_WEAK_PUBLIC_KEY, BR_ERR_X509_WEAK_PUBLIC_KEY,
 			"a certificate's key is too short"},
 		{BR_ERR_X509_NOT_CA, BR_ERR_X509_NOT_CA,
-			"a certificate was issued by one that may not, or too far down"},
+			"the issuer of a certificate is not an authority, or the chain "
+			"is longer than it allows"},
 		{BR_ERR_X509_OK, BR_ERR_X509_NOT_TRUSTED,
-			"a certificate cannot be read, or demands what is not known "
-			"here"},
+			"a certificate cannot be read, or has an unsupported critical "
+			"extension"},
 		{TLS_REFUSED_NAME, TLS_REFUSED_NAME,
 			"the certificate is for another name"},
 		{TLS_REFUSED_PURPOSE, TLS_REFUSED_PURPOSE,
 			"the certificate is not for servers"},
 		{TLS_REFUSED_CONSTRAINED, TLS_REFUSED_CONSTRAINED,
-			"a certificate has name constraints, which are not checked here"},
+			"a certificate has name constraints, which are not supported"},
 		{TLS_REFUSED_SIZE, TLS_REFUSED_SIZE,
 			"the certificates are too many or too large"},
 		{TLS_REFUSED_SYNTAX, TLS_REFUSED_SYNTAX, "a certificate cannot be read"},
 		{TLS_REFUSED_PIN, TLS_REFUSED_PIN,
-			"the certificate's key is not the one that is asked for"},
+			"the key of the certificate is not the pinned key"},
 		{TLS_REFUSED_CLIENT, TLS_REFUSED_CLIENT,
 			"the certificate is not for clients"},
 		{BR_ERR_NO_CLIENT_AUTH, BR_ERR_NO_CLIENT_AUTH,
-			"the client shows no certificate"},
+			"the client did not send a certificate"},
 		{BR_ERR_BAD_SIGNATURE, BR_ERR_BAD_SIGNATURE,
 			"the peer does not have its certificate's key"},
 		{RECEIVED + 42, RECEIVED + 49,
 			"the peer does not accept our certificate"},
 		{RECEIVED + 40, RECEIVED + 40,
-			"the peer gave up: it has nothing in common with us, or asks for "
-			"a certificate"},
-		{RECEIVED, RECEIVED + 255, "the peer gave up"},
+			"the peer ended the handshake: no common cipher, or it requires "
+			"a client certificate"},
+		{RECEIVED, RECEIVED + 255, "the peer ended the handshake"},
 		{SENT + 40, SENT + 40, "no cipher suite, curve or hash in common"},
-		{SENT + 70, SENT + 70, "the peer offers nothing as new as TLS 1.2"},
-		{SENT + 86, SENT + 86, "the peer fell back to an older TLS without need"},
+		{SENT + 70, SENT + 70, "the peer does not offer TLS 1.2"},
+		{SENT + 86, SENT + 86, "the peer fell back to an older version of TLS"},
 	};
 	int err = br_ssl_engine_last_error(tls_get_engine(t));
 
 	for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
 		if (err >= reasons[i].first && err <= reasons[i].last)
 			return reasons[i].text;
-	return "the peer breaks the protocol";
+	return "the peer violated the protocol";
 }

@@ -24,7 +24,8 @@ static int tls_credentials_read_chain(
 	*why = "the certificate chain is not PEM";
 	while ((r = tls_pem_next(&d, &text, &s->der, &name)) == 0) {
 		if (!tls_pem_is_certificate(name)) {
-			*why = "the certificate chain holds something else";
+			*why = "the certificate chain contains an entry that is not a "
+			       "certificate";
 			return ERR_TYPE;
 		}
 		if (s->chain_n == TLS_CHAIN_MAX) {
@@ -37,7 +38,7 @@ static int tls_credentials_read_chain(
 	if (r < 0)
 		return r;
 	if (s->chain_n == 0) {
-		*why = "there is no certificate in the chain";
+		*why = "the certificate chain contains no certificate";
 		return ERR_SYNTAX;
 	}
 	at = 0;
@@ -161,7 +162,7 @@ int tls_credentials_new(
 	struct tls_credentials *s = tls_credentials_alloc();
 	int r;
 
-	*why = "no memory";
+	*why = "out of memory";
 	if (!s)
 		return -ENOMEM;
 	buf_init(&s->der, TLS_PEM_MAX);

@@ -131,7 +131,7 @@ int tls_trust_new(struct str authorities, const uint8_t *spki_sha256, const char
 	struct tls_trust *c = tls_trust_empty_new();
 	int r;
 
-	*why = "no memory";
+	*why = "out of memory";
 	if (!c)
 		return -ENOMEM;
 	arena_init(&c->arena, TLS_AUTHORITIES_BYTES);

@@ -290,7 +290,7 @@ static const char *ws_conn_error(int err, unsigned code)
 	case ERR_UTF8:
 		return "the text is not UTF-8";
 	default:
-		return "the frame breaks the protocol";
+		return "the frame violates the protocol";
 	}
 }
 
@@ -439,7 +439,8 @@ static void ws_conn_run(struct ws_conn *c)
 	if (c->state == GONE)
 		return;
 	if (c->out.err)
-		ws_conn_drop(c, WS_LOST, "more was to be sent than may be queued");
+		ws_conn_drop(c, WS_LOST,
+			"the peer reads too slowly: the queue of frames is full");
 	else if (r == ERR_TLS || end == ERR_TLS)
 		ws_conn_drop(c, WS_LOST, transport_tls_error(&c->transport));
 	else if (r < 0 || end < 0)
@@ -467,16 +468,16 @@ static void ws_conn_on_timer(struct timer *t)
 	struct ws_conn *c = container_of(t, struct ws_conn, timer);
 
 	if (c->state == CONNECT || c->state == ASK) {
-		ws_conn_drop(c, WS_LOST, "the server does not answer");
+		ws_conn_drop(c, WS_LOST, "the server did not answer in time");
 		return;
 	}
 	if (c->state != OPEN) {
-		ws_conn_drop(c, WS_LOST, "the peer does not close");
+		ws_conn_drop(c, WS_LOST, "the peer did not close the connection in time");
 		return;
 	}
 	c->silent_ms += c->conf.beat_ms;
 	if (c->silent_ms > c->conf.dead_ms) {
-		ws_conn_drop(c, WS_LOST, "the peer is silent");
+		ws_conn_drop(c, WS_LOST, "the peer did not answer a ping in time");
 		return;
 	}
 	ws_conn_put_frame(c, WS_PING, STR(""), STR(""));

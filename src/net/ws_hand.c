@@ -32,10 +32,11 @@ const struct http_fault *ws_hand_check(const struct request *rq, struct str *key
 {
 	static const struct http_fault wrong = {
 		400, "The opening handshake of a WebSocket is malformed."};
-	static const struct http_fault none = {
-		426, "This is a WebSocket: the request has to ask for one."};
+	static const struct http_fault none = {426,
+		"This route is a WebSocket. Send Connection: Upgrade and Upgrade: "
+		"websocket."};
 	static const struct http_fault version = {
-		426, "Of WebSocket only version 13 is spoken here."};
+		426, "Only version 13 of WebSocket is supported."};
 	struct str v;
 
 	if (!ws_hand_field_has(rq, STR("upgrade"), STR("websocket")))
@@ -142,22 +143,23 @@ const char *ws_hand_check_answer(
 	bool same;
 
 	if (r->status == 401 || r->status == 403)
-		return "the server refuses the WebSocket (status 401 or 403): "
-		       "is the token right?";
+		return "the server refused the WebSocket (status 401 or 403): check the "
+		       "token";
 	if (r->status != 101)
-		return "the server refuses the WebSocket";
+		return "the server refused the WebSocket";
 	if (http_field_find(&r->head, p, STR("upgrade"), &v) ||
 		!str_eq_nocase(v, STR("websocket")) ||
 		http_field_find(&r->head, p, STR("connection"), &v) ||
 		!ws_hand_list_has(v, STR("upgrade"), true))
-		return "the server does not upgrade the connection";
+		return "the server did not upgrade the connection to a WebSocket";
 	/* The client has not offered any. */
 	if (http_field_find(&r->head, p, STR("sec-websocket-extensions"), &v) != 1)
-		return "the server wants an extension";
+		return "the server requires an extension of WebSocket";
 	if (http_field_find(&r->head, p, STR("sec-websocket-accept"), &v))
-		return "the server does not show that it knows WebSocket";
+		return "the server's answer is not that of a WebSocket server";
 	ws_write_accept(&want, str_make(key, WS_KEY_LEN));
 	same = !want.err && str_eq(v, buf_view(&want));
 	buf_free(&want);
-	return same ? NULL : "the server answers another key";
+	return same ? NULL
+		    : "the server's Sec-WebSocket-Accept does not match the request";
 }

@@ -97,13 +97,13 @@ static void browser_log_places(struct str places)
 		struct str place = str_cut(&places, '\n');
 
 		if (n && n + place.n + 2 > LINE) {
-			log_info("no browser is in %s", line);
+			log_info("no browser was found in %s", line);
 			n = 0;
 		}
 		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%.*s", n ? ", " : "",
 			(int)(place.n < LINE / 2 ? place.n : LINE / 2), place.p);
 	}
-	log_info("no browser is in %s", line);
+	log_info("no browser was found in %s", line);
 }
 
 static bool browser_find_driver(struct buf *why)
@@ -174,7 +174,7 @@ static void browser_start_downloads(const struct box *box)
 
 	snprintf(path, sizeof(path), "%s/.downloads", box->shell_setup->cwd);
 	if (job_start(&job, box->loop, &conf) < 0)
-		log_warn("%s is not made: too much runs", path);
+		log_warn("%s was not started: too many processes are running", path);
 }
 
 static int browser_start_plugin(struct plugin_instance *p)

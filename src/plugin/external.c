@@ -123,7 +123,7 @@ static void external_on_timeout(struct timer *t)
 static void external_on_ping_timeout(struct timer *t)
 {
 	external_kill(container_of(t, struct external, ping_timer),
-		"it hangs: it has answered neither a call in time nor a ping");
+		"it does not respond: it answered neither a call nor a ping in time");
 }
 
 /*

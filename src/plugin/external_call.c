@@ -66,7 +66,7 @@ static void external_fail_call(struct call *c, unsigned status, const char *word
 
 	external_unlink_call(c);
 	if (begun) {
-		log_info("plugin %s: a reply was cut: %s", c->e->plugin.name, words);
+		log_info("plugin %s: a reply was cut off: %s", c->e->plugin.name, words);
 		request_abort(c->rq);
 		return;
 	}
@@ -171,14 +171,14 @@ static void external_send_call(struct call *c)
 	c->sent = loop_now(c->e->box->loop);
 	r = external_write_call(c, &frame);
 	if (r == ERR_LIMIT) {
-		snprintf(words, sizeof(words), "The plugin %s takes %d MiB at most.",
+		snprintf(words, sizeof(words), "The plugin %s accepts at most %d MiB.",
 			c->e->plugin.name, PLUGIN_FRAME_MAX >> 20);
 		external_fail_call(c, 413, words);
 	} else if (r) {
 		external_fail_call(
 			c, 503, "The sandbox is out of memory for this request.");
 	} else if (external_send(c->e, buf_view(&frame)) < 0) {
-		external_fail_absent(c, "it does not read what it is sent");
+		external_fail_absent(c, "it does not read its input");
 	}
 	buf_free(&frame);
 }
@@ -508,7 +508,7 @@ static int external_find_call(
 			return 0;
 		}
 	*found = NULL;
-	*why = "a reply to what was not asked";
+	*why = "a reply without a call";
 	if (id == 0 || id > e->last_id)
 		return ERR_SYNTAX;
 	external_count_noise(e);
@@ -545,7 +545,7 @@ int external_on_reply(struct external *e, const struct plugin_frame *f, const ch
 	if (r)
 		return r < 0 ? r : 0;
 	if (c->state == CALL_FULL) {
-		*why = "a piece of a reply that it was not asked for";
+		*why = "a piece of a reply without a call";
 		return ERR_SYNTAX;
 	}
 	if (json_type(error) != JSON_ABSENT) {
@@ -556,7 +556,7 @@ int external_on_reply(struct external *e, const struct plugin_frame *f, const ch
 		if (text)
 			external_fail_call(c, 502, text);
 		else
-			external_fail_reply(c, ERR_SYNTAX, "its error is no string");
+			external_fail_reply(c, ERR_SYNTAX, "\"error\" is not a string");
 	} else if (c->act) {
 		external_answer_action(c, f->root);
 	} else {

@@ -153,7 +153,7 @@ void external_send_op(struct external *e, const char *op, uint64_t id)
 	}
 	jw_end(&w);
 	if (!frame.err && external_send(e, buf_view(&frame)) < 0)
-		log_info("plugin %s: no room for %s", e->plugin.name, op);
+		log_info("plugin %s: no memory for %s", e->plugin.name, op);
 	buf_free(&frame);
 }
 
@@ -190,7 +190,7 @@ static int external_handle_frame(struct external *e, struct str line, const char
 	switch (f.op) {
 	case PLUGIN_READY:
 	case PLUGIN_UNAVAILABLE:
-		*why = "it changes its mind too often";
+		*why = "it pauses and resumes calls too often";
 		if (e->changes >= PLUGIN_NOISE_MAX)
 			return ERR_SYNTAX;
 		e->changes++;
@@ -255,7 +255,8 @@ void external_channel_ready(struct io *io, uint32_t events)
 		snprintf(words, sizeof(words), "it has sent a frame of more than %d MiB",
 			(e->builtin ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) >> 20);
 	else
-		snprintf(words, sizeof(words), "it has sent what is no frame: %s",
+		snprintf(words, sizeof(words),
+			"it has sent a line that is not a frame: %s",
 			why ? why : err_text(r));
 	external_kill(e, words);
 }

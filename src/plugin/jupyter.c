@@ -158,12 +158,15 @@ static int jupyter_run_cell(struct act *a)
 		return ACT_DONE;
 	}
 	if (act_arg_str(a, "kernel", name, &name) < 0 || name.n > KERNELSPEC_NAME_MAX) {
-		observe_error(a, STR("The argument \"kernel\" is no name of a kernel."));
+		observe_error(a,
+			STR("The argument \"kernel\" is not a valid name of a kernel."));
 		return ACT_DONE;
 	}
 	r = jupyter_get_kernel(j, name, &c);
 	if (r == ERR_LIMIT) {
-		observe_error(a, STR("There are too many kernels in this sandbox."));
+		observe_error(a,
+			STR("Too many kernels are in use in this sandbox. Use one of "
+			    "them: GET /v1/kernels lists them."));
 		return ACT_DONE;
 	}
 	return r ? r : cells_run(c, a, code);
@@ -245,9 +248,12 @@ static struct cells *jupyter_query_kernel(struct plugin_instance *p, struct requ
 	struct cells *c = r >= 0 && j ? jupyter_find_kernel(j, name) : NULL;
 
 	if (r < 0)
-		request_fail(rq, 422, STR("The parameter \"kernel\" is wrong."));
+		request_fail(rq, 422,
+			STR("The parameter \"kernel\" is given twice or malformed."));
 	else if (!c)
-		request_fail(rq, 404, STR("There is no kernel of that name."));
+		request_fail(rq, 404,
+			STR("No kernel has this name. GET /v1/kernels lists the "
+			    "kernels."));
 	return c;
 }
 

@@ -63,7 +63,7 @@ static const char *manifest_get_string(
 	if (d->r)
 		return NULL;
 	if (str_find_byte(s, '\0') < s.n) {
-		manifest_set_error(d, key, at, "holds a NUL");
+		manifest_set_error(d, key, at, "contains a NUL byte");
 		return NULL;
 	}
 	c = arena_cstr(d->arena, s);
@@ -115,7 +115,7 @@ static void manifest_read_protocol(struct reading *d, const char *key, struct js
 	if (json_i64(v, &n) < 0)
 		manifest_set_error(d, key, 0, "must be a number");
 	else if (n != PROTOCOL)
-		manifest_set_error(d, key, 0, "is not spoken here; 1 is");
+		manifest_set_error(d, key, 0, "is not supported; 1 is");
 }
 
 static void manifest_read_argv(struct reading *d, const char *key, struct json_val v)
@@ -188,7 +188,8 @@ static void manifest_read_env(struct reading *d, const char *key, struct json_va
 		if (d->r)
 			return;
 		if (!*left || strchr(left, '='))
-			manifest_set_error(d, key, n + 1, "is no name of a variable");
+			manifest_set_error(
+				d, key, n + 1, "is not a valid name of a variable");
 		buf_fmt(&both, "%s=%s", left, right);
 		list[n] = both.err ? NULL : arena_cstr(d->arena, buf_view(&both));
 		if (!list[n++] && !d->r)
@@ -208,10 +209,10 @@ static void manifest_read_actions(struct reading *d, const char *key, struct jso
 
 		if (s.n > PLUGIN_NAME_MAX || !manifest_has_only(s, action_chars))
 			manifest_set_error(
-				d, key, i + 1, "is no name: letters, digits, _ - .");
+				d, key, i + 1, "is not a name of letters, digits, _ - .");
 		for (size_t k = 0; k < i; k++)
 			if (str_eq(s, str_c(list[k])))
-				manifest_set_error(d, key, i + 1, "stands twice");
+				manifest_set_error(d, key, i + 1, "is given twice");
 	}
 }
 
@@ -249,14 +250,15 @@ static void manifest_read_route(
 	if (d->r)
 		return;
 	if (!manifest_is_method(r->method))
-		manifest_set_error(d, key, at + 1, "has a method that is none");
+		manifest_set_error(d, key, at + 1, "has an unknown method");
 	else if (!manifest_is_path(r->path))
-		manifest_set_error(
-			d, key, at + 1, "has no path: /..., with a * at its end only");
+		manifest_set_error(d, key, at + 1,
+			"has no valid path: it begins with / and has a * only at its "
+			"end");
 	for (size_t i = 0; i < at; i++)
 		if (!strcmp(r->method, d->m->routes[i].method) &&
 			!strcmp(r->path, d->m->routes[i].path))
-			manifest_set_error(d, key, at + 1, "stands twice");
+			manifest_set_error(d, key, at + 1, "is given twice");
 }
 
 static void manifest_read_routes(struct reading *d, const char *key, struct json_val v)

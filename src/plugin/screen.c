@@ -119,7 +119,8 @@ static void screen_add_viewer(struct plugin_instance *p, struct request *rq)
 		return;
 	}
 	if (s->viewers_n == SCREEN_VIEWERS_MAX) {
-		request_fail(rq, 503, STR("Too many look on already."));
+		request_fail(
+			rq, 503, STR("Too many clients already receive the pictures."));
 		return;
 	}
 	*v = (struct viewer){.screen = s, .rq = rq};
@@ -198,9 +199,10 @@ void screen_handle(struct plugin_instance *p, struct request *rq)
 	if (r == 0 && !str_eq(stream, STR("mjpeg")))
 		r = ERR_SYNTAX;
 	if (r < 0)
-		request_fail(rq, 422, STR("\"stream\" is mjpeg, or left out."));
+		request_fail(
+			rq, 422, STR("\"stream\" must be mjpeg, or must be left out."));
 	else if (!p->data)
-		request_fail(rq, 503, STR("There is no browser here."));
+		request_fail(rq, 503, STR("The sandbox has no browser."));
 	else if (!external_builtin_is_running(p))
 		request_fail(rq, 409,
 			STR("No browser has been started yet: the first browse or "

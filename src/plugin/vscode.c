@@ -198,7 +198,8 @@ static void vscode_check_ready(struct timer *t)
 	int fd;
 
 	if (loop_now(vscode_loop(v)) - v->started > VSCODE_START_MS) {
-		snprintf(v->last_words, sizeof(v->last_words), "nobody listens");
+		snprintf(v->last_words, sizeof(v->last_words),
+			"no program listens on the port");
 		tree_kill_now(v->pid);
 		return;
 	}
@@ -226,7 +227,10 @@ static void vscode_fail(struct vscode *v, const char *words)
 		timer_set(vscode_loop(v), &v->timer, pause, vscode_restart);
 	}
 	snprintf(why, sizeof(why), "%s%s",
-		v->state == GONE ? "given up after several starts: " : "", words);
+		v->state == GONE
+			? "it ended after several starts and is not started again: "
+			: "",
+		words);
 	plugin_mark_unavailable(v->plug, why);
 }
 
@@ -417,8 +421,9 @@ static int vscode_start(struct plugin_instance *p)
 	uint64_t number;
 
 	if (str_u64(port, UINT16_MAX, &number) < 0 || !number) {
-		plugin_mark_unavailable(
-			p, port.n ? "VSCODE_PORT is no port" : "VSCODE_PORT is not set");
+		plugin_mark_unavailable(p,
+			port.n ? "VSCODE_PORT is not a port number"
+			       : "VSCODE_PORT is not set");
 		return 0;
 	}
 	if (!vscode_find_program(env, program)) {

@@ -96,7 +96,9 @@ static void init_put_entry(const struct store_record *r, int fd)
 	/* Init needs spare descriptors: without them serve could not be started again. */
 	e = fd < init.fd_end ? init_alloc_entry() : NULL;
 	if (!e) {
-		log_error("init: the fd store is full, %s is not kept", r->name);
+		log_error("init: the fd store is full: %s would not survive a crash of "
+			  "the server",
+			r->name);
 		fd_close(&fd);
 		return;
 	}
@@ -124,7 +126,9 @@ static void init_recv_records(void)
 		if (err == 0 && r.op == STORE_PUT && fd >= 0)
 			init_put_entry(&r, fd);
 		else if (err == 0 && r.op == STORE_PUT)
-			log_error("init: no descriptor for %s, it is not kept", r.name);
+			log_error("init: no descriptor was received for %s: it would not "
+				  "survive a crash of the server",
+				r.name);
 		else if (err == 0 && r.op == STORE_DROP)
 			init_drop_entry(r.name);
 	}
@@ -353,7 +357,8 @@ int init_run(serve_fn *serve, void *arg)
 	 * subreaper.
 	 */
 	if (getpid() != 1 && tree_adopt_orphans() < 0)
-		log_warn("init: no subreaper here, orphans go to another parent");
+		log_warn("init: the system has no subreapers: orphaned processes of the "
+			 "sandbox are not found");
 
 	init_start_serve(serve, arg);
 	while (init.exit_code < 0) {

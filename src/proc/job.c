@@ -40,7 +40,7 @@ struct job_process {
 };
 
 #define TOO_LITTLE \
-	"the sandbox has too little memory, too few processes or too few descriptors " \
+	"the sandbox has too little memory, or too few processes or descriptors, " \
 	"left for it; try again when less runs"
 
 static struct job_process kids[JOBS_MAX];
@@ -526,18 +526,15 @@ const char *job_outcome_text(enum job_outcome outcome)
 		[JOB_DONE] = "it is done",
 		[JOB_FAILED] = TOO_LITTLE,
 		[JOB_NO_START] = TOO_LITTLE,
-		[JOB_QUEUE_TIMEOUT] =
-			"so much runs that its turn did not come in time; try "
-			"again when less runs",
+		[JOB_QUEUE_TIMEOUT] = "too many other jobs were running, so that it was "
+				      "not started in time; try again later",
 		[JOB_RIGHTS] = "the rights of the sandbox user cannot be taken: the "
 			       "server lacks CAP_SETUID or CAP_SETGID",
-		[JOB_KILLED] = "the process that did it was killed, perhaps because "
-			       "memory has run out",
-		[JOB_TIMED_OUT] =
-			"it took longer than it may, and was ended; the disk may be "
-			"slow or not answer",
-		[JOB_OUTPUT_LIMIT] =
-			"its answer is larger than an answer may be; ask for less",
+		[JOB_KILLED] = "its process was killed, perhaps because the sandbox was "
+			       "out of memory",
+		[JOB_TIMED_OUT] = "it took too long and was ended; the disk may be slow "
+				  "or not answer",
+		[JOB_OUTPUT_LIMIT] = "its answer is too large; request less at once",
 	};
 
 	return words[outcome];

@@ -222,7 +222,7 @@ int shells_find(const struct shells_place *p, const char *configured,
 	for (size_t i = 0; shells_paths[i]; i++)
 		if (shells_try_path(p, shells_paths[i], out) == 0)
 			return 0;
-	buf_puts(notes, "no shell in this image: looked for ");
+	buf_puts(notes, "this image has no shell; these paths were searched: ");
 	if (asked)
 		buf_fmt(notes, "%s, ", configured);
 	for (size_t i = 0; shells_paths[i]; i++)

@@ -114,7 +114,7 @@ static int glob_parse_member(struct parser *p, struct chars *set, uint32_t *cp)
 		size_t n = str_find(p->rest, STR(":]"));
 
 		if (n == p->rest.n || !chars_add_named(set, str_make(p->rest.p, n)))
-			return glob_fail(p, "unknown name of a class");
+			return glob_fail(p, "unknown name of a character class");
 		p->rest = str_skip(p->rest, n + 2);
 		return 1;
 	}
@@ -148,7 +148,7 @@ static int glob_parse_class(struct parser *p)
 			p->rest = str_skip(p->rest, 1);
 			r = glob_parse_member(p, &set, &to);
 			if (r)
-				return r < 0 ? r : glob_fail(p, "a range without end");
+				return r < 0 ? r : glob_fail(p, "a range without an end");
 		}
 		if (from <= to)
 			chars_add(&set, from, to);
@@ -162,7 +162,7 @@ static int glob_parse_class(struct parser *p)
 static int glob_open_brace(struct parser *p)
 {
 	if (p->depth == GLOB_DEPTH_MAX)
-		return glob_fail(p, "too many braces in each other");
+		return glob_fail(p, "too many nested braces");
 	automaton_alt_begin(p->out, &p->braces_open[p->depth].alt);
 	p->braces_open[p->depth++].part_start = p->part_start;
 	return 0;

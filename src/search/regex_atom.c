@@ -113,7 +113,7 @@ static int regex_parse_hex(struct regex_parser *p, size_t digits, uint32_t *cp)
 	if (!n || (!braces && n < digits) || (braces && !regex_take(p, '}')))
 		return regex_refuse(p, at, "hexadecimal digits are missing");
 	if (value > CHAR_MAX_CODE || (value >= 0xd800 && value <= 0xdfff))
-		return regex_refuse(p, at, "there is no such character");
+		return regex_refuse(p, at, "the character does not exist");
 	*cp = value;
 	return 0;
 }
@@ -131,7 +131,7 @@ static int regex_parse_escaped(struct regex_parser *p, uint32_t letter, uint32_t
 		return regex_parse_hex(p, 4, cp);
 	if (letter == 'n')
 		return regex_refuse(
-			p, at, "lines are searched one by one, \\n is in none");
+			p, at, "lines are searched one by one, so \\n never matches");
 	if (letter >= '1' && letter <= '9')
 		return regex_refuse(p, at, "references to groups are not supported");
 	if (letter == 'p' || letter == 'P')
@@ -196,7 +196,7 @@ static int regex_parse_class_name(struct regex_parser *p, struct chars *set)
 	struct str name = str_make(p->rest.p, n);
 
 	if (n == p->rest.n || !chars_add_named(set, name))
-		return regex_refuse(p, at, "unknown name of a class");
+		return regex_refuse(p, at, "unknown name of a character class");
 	p->rest = str_skip(p->rest, n + 2);
 	return 0;
 }
@@ -244,7 +244,7 @@ static int regex_parse_range(struct regex_parser *p, struct chars *set)
 				: regex_refuse(p, at, "a range needs two characters");
 	}
 	if (first > last)
-		return regex_refuse(p, at, "a range runs backwards");
+		return regex_refuse(p, at, "a range has its end before its beginning");
 	chars_add(set, first, last);
 	return 0;
 }

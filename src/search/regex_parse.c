@@ -56,7 +56,7 @@ static int regex_open_group(struct regex_parser *p)
 		return kind < 0 ? kind : 0;
 	}
 	if (p->depth == REGEX_DEPTH_MAX)
-		return regex_refuse(p, at, "too many groups in each other");
+		return regex_refuse(p, at, "too many nested groups");
 	regex_run_break(p);
 	g = &p->groups[++p->depth];
 	*g = (struct regex_group){
@@ -120,11 +120,11 @@ static int regex_parse_repeat(struct regex_parser *p, char c)
 	if (!n)
 		return 1;
 	if (p->atom == REGEX_NO_ATOM)
-		return regex_refuse(p, at, "nothing stands there to be repeated");
+		return regex_refuse(p, at, "a repeat has nothing before it");
 	if (min > REGEX_REPEAT_MAX || max > REGEX_REPEAT_MAX)
 		return regex_refuse(p, at, "more than 1000 repeats");
 	if (max != AUTOMATON_FOREVER && max < min)
-		return regex_refuse(p, at, "a repeat runs backwards");
+		return regex_refuse(p, at, "a repeat has a maximum below its minimum");
 	p->rest = str_skip(p->rest, n);
 	/* Lazy repeats match the same lines. */
 	regex_take(p, '?');

@@ -179,7 +179,7 @@ static void api_execute_action(struct api *api, struct request *rq, struct str n
 	}
 	r = request_header(rq, STR("idempotency-key"), &key);
 	if (r == ERR_DUPLICATE) {
-		api_reply_invalid(rq, "Idempotency-Key stands twice");
+		api_reply_invalid(rq, "Idempotency-Key is given twice");
 		return;
 	}
 	if (r == 0) {

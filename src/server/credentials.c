@@ -22,8 +22,9 @@ int credentials_text(const char *option, const char *path, struct buf *text)
 	if (!r && !buf_reserve(text, (size_t)st.st_size + 1))
 		r = text->err;
 	if (!r && text->secret && st.st_mode & S_IRWXO)
-		log_warn("%s %s: other users have access to it (mode %03o)", option, path,
-			(unsigned)st.st_mode & 0777u);
+		log_warn("%s %s: other users can access the file (mode %03o): run chmod "
+			 "600 on it",
+			option, path, (unsigned)st.st_mode & 0777u);
 	if (!r)
 		r = load_read_part(fd, 0, (size_t)st.st_size, text);
 	fd_close(&fd);

@@ -111,9 +111,10 @@ static void dial_on_stream_end(void *arg, unsigned code, const char *why)
 		d->logged[0] = '\0';
 	}
 	if (code == STREAM_NAME_CONFLICT)
-		why = "another sandbox has this name there, see --connect-id";
+		why = "another sandbox is connected with the same name; choose another "
+		      "--connect-id";
 	else if (code == STREAM_FENCED)
-		why = "it is another one's now";
+		why = "a newer connection of this sandbox replaced it";
 	dial_schedule_retry(d, why);
 }
 
@@ -206,7 +207,7 @@ static void dial_on_resolved(struct job *j)
 	if (address[0])
 		dial_begin_stream(d, fd_connect_tcp(address, d->url.port));
 	else
-		dial_schedule_retry(d, "its name is not known here");
+		dial_schedule_retry(d, "its host name cannot be resolved");
 }
 
 static void dial_on_timer(struct timer *t)
@@ -265,8 +266,8 @@ static int dial_read_token(struct dial *d, const char *path)
 		if ((unsigned char)token.p[i] <= ' ' || token.p[i] == 0x7f)
 			r = ERR_SYNTAX;
 	if (r == ERR_SYNTAX)
-		log_error("--connect-token %s: a token has no blanks and no control "
-			  "characters in it",
+		log_error("--connect-token %s: the token contains a blank or a control "
+			  "character",
 			path);
 	if (!r) {
 		buf_puts(&d->fields, "Authorization: Bearer ");

@@ -37,7 +37,9 @@ static void entrypoint_store_state(const struct entrypoint *e)
 	if (fd >= 0)
 		r = store_put(e->box->store, name, fd, e->pid);
 	if (r < 0)
-		log_warn("init does not keep the entrypoint: %s", err_text(r));
+		log_warn("the entrypoint cannot be stored in init, so a crash of the "
+			 "server would lose its exit code: %s",
+			err_text(r));
 	fd_close(&fd);
 }
 

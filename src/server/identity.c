@@ -131,7 +131,8 @@ static void identity_prepare_cwd(
 	if (r < 0)
 		log_warn("working directory %s: %s", w->cwd, err_text(r));
 	else if (report.stopped)
-		log_warn("working directory %s: not all of it was given to %s: %s",
+		log_warn("working directory %s: the owner of some files could not be "
+			 "changed to %s: %s",
 			w->cwd, w->user.name, report.stopped);
 }
 
@@ -186,7 +187,7 @@ static bool identity_make_skills(char folder[USER_PATH_MAX])
 	else if ((r = skill_path_make(program, identity_find_state_dir(), folder)))
 		buf_puts(&why, err_text(r));
 	if (r)
-		log_info("no skills for the shells: %.*s", STR_ARG(buf_view(&why)));
+		log_info("the shells have no skills: %.*s", STR_ARG(buf_view(&why)));
 	buf_free(&why);
 	return !r;
 }

@@ -11,7 +11,7 @@
 
 void output_refuse(struct request *rq)
 {
-	request_fail(rq, 416, STR("The offset lies beyond the end of the output."));
+	request_fail(rq, 416, STR("The offset is beyond the end of the output."));
 }
 
 /* Reads Range. If the output is not complete, only the first byte of the range counts. */

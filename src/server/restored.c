@@ -112,7 +112,7 @@ static void restored_adopt_session(
 		spool->fd = -1;
 	}
 	if (err < 0)
-		log_warn("the session %.*s of the last process is lost: %s",
+		log_warn("the session %.*s was lost in the crash of the server: %s",
 			STR_ARG(name), err_text(err));
 }
 

@@ -126,7 +126,7 @@ int role_connect(uint16_t port)
 	if (!r)
 		r = fd_set_nonblocking(STDOUT_FILENO);
 	if (fd < 0 || r) {
-		log_error("no connection to port %u: %s", port, err_text(r));
+		log_error("cannot connect to port %u: %s", port, err_text(r));
 		fd_close(&fd);
 		return EXIT_ENVIRONMENT;
 	}

@@ -106,7 +106,8 @@ static int role_check_noexec(int fd)
 
 	if (fstatvfs(fd, &fs) < 0 || !(fs.f_flag & ST_NOEXEC))
 		return 0;
-	log_error("copy-self: it is mounted noexec: nothing can be executed there");
+	log_error("copy-self: the destination is mounted noexec; choose a folder where "
+		  "programs can be executed");
 	return -EACCES;
 }
 

@@ -278,7 +278,7 @@ static void sandbox_mcp_answer_recorded(
 		idem_read_answer(
 			sandbox_mcp_get_api(u)->idem, e, 0, SIZE_MAX, &text, &all)) {
 		sandbox_mcp_answer_text(
-			u->call, STR("The answer is not kept any more."), true);
+			u->call, STR("The answer is no longer stored."), true);
 	} else if (e->status >= 400) {
 		sandbox_mcp_answer_text(u->call, buf_view(&text), true);
 	} else {
@@ -435,7 +435,8 @@ static void sandbox_mcp_call_tool(struct api *api, struct mcp_call *c)
 
 	if (json_str(json_get(c->message.params, "name"), c->arena, &name) < 0 ||
 		!(tool = mcp_tool_find(name))) {
-		mcp_error(c, JSONRPC_PARAMS, STR("There is no such tool."));
+		mcp_error(c, JSONRPC_PARAMS,
+			STR("No tool has this name. tools/list lists the tools."));
 		return;
 	}
 	if (json_type(args) != JSON_OBJECT && json_type(args) != JSON_ABSENT) {
@@ -469,7 +470,8 @@ static void sandbox_mcp_on_call(struct mcp_call *c)
 	else if (str_eq(c->message.method, STR("tools/call")))
 		sandbox_mcp_call_tool(api, c);
 	else
-		mcp_error(c, JSONRPC_NO_METHOD, STR("There is no such method here."));
+		mcp_error(c, JSONRPC_NO_METHOD,
+			STR("This server does not support the method."));
 }
 
 static void sandbox_mcp_end_call(struct mcp_call *c, void (*end)(struct act *a))

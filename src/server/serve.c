@@ -124,7 +124,7 @@ static void serve_on_store_event(struct io *io, uint32_t events)
 	}
 	if (err == -EAGAIN)
 		return;
-	log_error("init is gone, stopping");
+	log_error("the init process has ended: stopping");
 	loop_remove(s->loop, &s->store_io);
 	loop_stop(s->loop);
 }
@@ -136,7 +136,7 @@ static void serve_open_viewer(struct serve *s)
 
 	s->viewer = viewer_new(&s->api, &err);
 	if (!s->viewer)
-		log_warn("no file viewer: %s", err_text(err));
+		log_warn("the file viewer cannot be started: %s", err_text(err));
 }
 
 static void serve_close_viewer(struct serve *s)
@@ -264,10 +264,12 @@ static int serve_open_listener(struct serve *s)
 			return fd;
 		err = store_put(s->store, RESTORED_LISTENER, fd, 0);
 		if (err < 0)
-			log_warn("init does not keep the listener: %s", err_text(err));
+			log_warn("the listener cannot be stored in init, so a crash of "
+				 "the server closes the port for a moment: %s",
+				err_text(err));
 		if (config_is_open(c))
-			log_warn("no session key: everyone who reaches %s port %u can "
-				 "run commands here",
+			log_warn("no session key: every program that can connect to %s "
+				 "port %u can run commands here",
 				c->address, c->port);
 	}
 	s->restored.listener = -1;
@@ -312,7 +314,7 @@ static void serve_on_shell_ready(void *arg, int err, const char *why)
 	struct serve *s = arg;
 
 	if (err < 0)
-		log_warn("no shell: %s: %s", why, err_text(err));
+		log_warn("no shell can be started: %s: %s", why, err_text(err));
 	git_identity_set(&s->git, &s->box, serve_on_git_identity, s);
 }
 
@@ -450,7 +452,8 @@ static void serve_end_processes(const struct serve *s)
 	for (size_t i = 0; i < t.survivors_n; i++)
 		log_warn("process %d (%s) could not be ended: %s",
 			(int)t.survivors[i].pid, t.survivors[i].name,
-			t.survivors[i].err ? err_text(t.survivors[i].err) : "it goes on");
+			t.survivors[i].err ? err_text(t.survivors[i].err)
+					   : "it is still running");
 }
 
 int serve_run(struct store *store, const struct config *config)
@@ -468,7 +471,8 @@ int serve_run(struct store *store, const struct config *config)
 
 	serve_harden();
 	if (store->sock < 0 && tree_adopt_orphans() < 0)
-		log_warn("no subreaper here, orphans go to another parent");
+		log_warn("the system has no subreapers: orphaned processes of the "
+			 "sandbox are not found");
 	s.api.box = &s.box;
 	s.entrypoint.box = &s.box;
 	s.api.entrypoint = &s.entrypoint;

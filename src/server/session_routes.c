@@ -75,7 +75,9 @@ static struct session *session_routes_find(
 	struct session *s = session_find(api->box, name);
 
 	if (!s)
-		request_fail(rq, 404, STR("There is no session of that name."));
+		request_fail(rq, 404,
+			STR("No session has this name. GET /v1/sessions lists the "
+			    "sessions."));
 	return s;
 }
 
@@ -87,7 +89,8 @@ static void session_routes_put_survivor(struct jw *w, const struct tree_survivor
 	jw_key(w, "name");
 	jw_cstr(w, left->name);
 	jw_key(w, "why");
-	jw_cstr(w, left->err ? err_text(left->err) : "it was killed and does not end");
+	jw_cstr(w,
+		left->err ? err_text(left->err) : "it was killed but has not ended yet");
 	jw_end(w);
 }
 
@@ -130,7 +133,7 @@ void sessions_end(struct api *api, struct request *rq, struct str name)
 	end = arena_alloc(&rq->arena, sizeof(*end));
 	r = end ? session_end(s, session_routes_on_end, rq) : -ENOMEM;
 	if (r == -EALREADY) {
-		request_fail(rq, 409, STR("This session is being ended already."));
+		request_fail(rq, 409, STR("This session is already being ended."));
 	} else if (r < 0) {
 		api_reply_nomem(rq);
 	} else {
@@ -164,7 +167,7 @@ void sessions_output(struct api *api, struct request *rq, struct str name)
 	}
 	r = shell_raw(session_shell(s), from, SESSION_PART_MAX, request_out(rq), &part);
 	if (r == ERR_RANGE) {
-		request_fail(rq, 416, STR("The command has not printed so much."));
+		request_fail(rq, 416, STR("The offset is beyond the end of the output."));
 	} else if (r < 0) {
 		api_reply_nomem(rq);
 	} else {

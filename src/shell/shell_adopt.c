@@ -88,7 +88,8 @@ static void shell_adopt_resume(struct shell *s)
 	struct shell_record *rec = s->rec;
 
 	if (s->master >= 0 && shell_watch(s) < 0)
-		log_warn("shell %s: its terminal cannot be watched, it is lost",
+		log_warn("shell %s: the event loop does not accept its terminal, so the "
+			 "shell is lost",
 			s->setup.name);
 	if (s->io.fd < 0)
 		shell_adopt_drop_shell(s);

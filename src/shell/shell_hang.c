@@ -30,7 +30,8 @@ static void shell_hang_arm_check(struct shell *s, uint64_t ms)
 /* Kills the shell only: its background processes go on, as they do after "exit". */
 static void shell_hang_kill_shell(struct shell *s)
 {
-	log_warn("shell %s: it hangs in a lock of its own and is killed", s->setup.name);
+	log_warn("shell %s: it is blocked in a lock of its own and is killed",
+		s->setup.name);
 	s->note = note_hung;
 	s->verdict = 128 + SIGINT;
 	kill(s->rec->pid, SIGKILL);

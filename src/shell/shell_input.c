@@ -84,7 +84,7 @@ void shell_retype_setup(struct shell *s)
 	script_setup_restore(&line, s->setup.kind, shell_is_tty_reachable(s),
 		s->rec->nonce, s->rec->id);
 	if (line.err || shell_type_line(s, buf_view(&line)) < 0)
-		log_warn("shell %s: its terminal takes no input", s->setup.name);
+		log_warn("shell %s: its terminal does not accept input", s->setup.name);
 	buf_free(&line);
 }
 

@@ -42,7 +42,7 @@ static void shell_feed_data(
 		limit = UINT64_MAX;
 	r = vt_feed_limited(s->vt, &rest, limit);
 	if (r < 0)
-		log_warn("shell %s: out of memory, output is lost", s->setup.name);
+		log_warn("shell %s: out of memory: output is lost", s->setup.name);
 	if (s->rec->state == SHELL_RUNNING && s->ops.printed && !s->restoring.under_way)
 		buf_str(&s->fresh, str_make(data.p, data.n - rest.n));
 	if (rest.n)
@@ -86,7 +86,7 @@ void shell_feed_all(struct shell *s, struct str in)
 static void shell_notify_output(struct shell *s, bool shown)
 {
 	if (s->fresh.err)
-		log_warn("shell %s: out of memory, output is lost", s->setup.name);
+		log_warn("shell %s: out of memory: output is lost", s->setup.name);
 	if (s->fresh.n)
 		s->ops.printed(s->arg, buf_view(&s->fresh), shell_get_fed(s));
 	buf_reset(&s->fresh);

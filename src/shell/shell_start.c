@@ -138,9 +138,10 @@ static int shell_open_terminal(
 	sp->tty = r < 0 ? -1 : *other;
 	if (r == 0)
 		return 0;
-	log_warn("shell %s: /dev/ptmx: %s: it has no terminal", s->setup.name,
+	log_warn("shell %s: no terminal: cannot open /dev/ptmx: %s", s->setup.name,
 		err_text(r));
-	*why = "there is no pseudo-terminal (/dev/ptmx), and no socket instead";
+	*why = "neither a pseudo-terminal (/dev/ptmx) nor a socket in its place can be "
+	       "created";
 	r = pty_open_socket(&s->master, other);
 	for (size_t i = 0; i < ARRAY_LEN(sp->fds); i++)
 		sp->fds[i] = *other;
@@ -238,14 +239,15 @@ static void shell_start_process(struct shell *s, bool clean)
 	if (r == 0)
 		r = shell_spawn(s, &why);
 	if (r == 0) {
-		why = "the terminal takes no input";
+		why = "the terminal does not accept input";
 		r = shell_type_setup(s);
 		/* The shell has ended: its exit status follows and gives the reason. */
 		if (r == -EIO || r == -EPIPE)
 			r = 0;
 	}
 	if (r == 0 && shell_store_fds(s) < 0)
-		log_warn("shell %s: init keeps nothing, a crash would end it",
+		log_warn("shell %s: it cannot be stored in init, so a crash of the "
+			 "server would end it",
 			s->setup.name);
 	if (r == 0)
 		shell_arm(s, SHELL_START_MS, shell_on_start_timeout);
@@ -261,7 +263,8 @@ void shell_start(struct shell *s)
 /* Faulty start-up files of the user must not leave the session without a shell. */
 void shell_start_clean(struct shell *s)
 {
-	log_warn("shell %s: its start-up files end it or hang, starting without them",
+	log_warn("shell %s: its start-up files ended it or took more than 5 seconds; "
+		 "starting without them",
 		s->setup.name);
 	s->note = note_clean;
 	shell_start_process(s, true);
@@ -269,8 +272,8 @@ void shell_start_clean(struct shell *s)
 
 void shell_start_in_root(struct shell *s)
 {
-	log_warn("shell %s: %s takes too long, starting in /", s->setup.name,
-		s->report.step);
+	log_warn("shell %s: the directory %s cannot be entered in time; starting in /",
+		s->setup.name, s->report.step);
 	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "/");
 	s->note = note_elsewhere;
 	shell_start_process(s, true);

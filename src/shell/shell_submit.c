@@ -71,7 +71,7 @@ void shell_probe(struct timer *t)
 	s->probing = true;
 	shell_arm(s, SHELL_ACCEPT_MS, shell_on_accept_timeout);
 	if (shell_type_line(s, STR("\n")) < 0)
-		log_warn("shell %s: its terminal takes no input", s->setup.name);
+		log_warn("shell %s: its terminal does not accept input", s->setup.name);
 }
 
 int shell_new_id(char id[MARK_ID + 1])

@@ -22,8 +22,8 @@ static void check_tab(const struct browser *b, const struct tab *t)
 {
 	size_t n = 0;
 
-	assert(t->browser == b && t->frames);
-	for (const struct page_frame *f = t->frames; f; f = f->next) {
+	assert(t->browser == b && !list_is_empty(&t->frames));
+	LIST_EACH (const struct page_frame, f, &t->frames, node) {
 		assert(f->id[0] && strlen(f->id) < CDP_ID_MAX);
 		assert(strlen(f->parent) < CDP_ID_MAX && strlen(f->loader) < CDP_ID_MAX);
 		n++;
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	b.cdp.has_handler = browser_has_handler;
 	b.cdp.ctx = &b;
 	assert(browser_add_tab(&b, STR("T"), STR("S")));
-	b.tabs->state = TAB_READY;
+	LIST_FIRST(&b.tabs, struct tab, node)->state = TAB_READY;
 	for (size_t i = 0; i < ASKED; i++)
 		assert(!cdp_send(
 			&b.cdp, i % 2 ? STR("S") : STR(""), "A.b", STR("{}"), &ids[i]));
@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			assert(json_raw(result).n);
 		assert(!r || r == -ETIMEDOUT || (r < 0 && r != ERR_LIMIT));
 	}
-	for (const struct tab *t = b.tabs; t; t = t->next)
+	LIST_EACH (const struct tab, t, &b.tabs, node)
 		check_tab(&b, t);
 	browser_free_closed(&b);
 	arena_reset(&a);

@@ -35,7 +35,7 @@ struct row {
 	{ \
 		CLOSE, P("\x03\xea" why) \
 	}
-#define WRONG BROKEN("the frame breaks the protocol")
+#define WRONG BROKEN("the frame violates the protocol")
 #define BAD_TEXT \
 	{ \
 		CLOSE, P("\x03\xefthe text is not UTF-8") \

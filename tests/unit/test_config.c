@@ -187,15 +187,15 @@ static const struct {
 		"--cdp wss://h/x: must be ws://HOST:PORT/PATH or http://HOST:PORT\n"},
 	{US " 3000 --cdp 9222",
 		"--cdp 9222: must be ws://HOST:PORT/PATH or http://HOST:PORT\n"},
-	{US " 3000 --tls-cert /c", "--tls-cert and --tls-key go together\n"},
-	{US " 3000 --tls-key /k", "--tls-cert and --tls-key go together\n"},
+	{US " 3000 --tls-cert /c", "--tls-cert and --tls-key need each other\n"},
+	{US " 3000 --tls-key /k", "--tls-cert and --tls-key need each other\n"},
 	{US " 3000 --key-sha256 00ff",
 		"--key-sha256 00ff: must be 64 hexadecimal digits\n"},
 	{US " 3000 --entrypoint run",
-		"--entrypoint: the program's words stand behind --\n"},
+		"--entrypoint: the program is missing; give it after --\n"},
 	{US " 3000 --entrypoint always -- x",
 		"--entrypoint always: is not none, run or wait\n"
-		"--: words for a program, but no --entrypoint\n"},
+		"--: a program is given without --entrypoint\n"},
 	{US " copy-self", "copy-self: needs one destination\n"},
 	{US " copy-self /a /b", "copy-self: needs one destination\n"},
 	{US " health", "no port: the first number is the TCP port to listen on\n"},
@@ -223,7 +223,7 @@ static void check_bad(void)
 			str_find(buf_view(&errors), STR("--working-dir x:")) < errors.n &&
 			str_find(buf_view(&errors), STR("--user-id y:")) < errors.n &&
 			str_find(buf_view(&errors), STR("--nonsense:")) < errors.n &&
-			str_find(buf_view(&errors), STR("go together")) < errors.n,
+			str_find(buf_view(&errors), STR("need each other")) < errors.n,
 		"all errors are told at once");
 }
 
@@ -431,8 +431,9 @@ static void check_key_rows(void)
 	}
 	read_line_as_is(US " 3000");
 	is_view(buf_view(&errors),
-		"no session key: everyone who reaches 0.0.0.0 could run commands here. "
-		"Set SESSION_API_KEY or --key-sha256, or accept it with --no-key\n",
+		"no session key: every program that can connect to 0.0.0.0 could run "
+		"commands here. "
+		"Set SESSION_API_KEY or --key-sha256, or accept the risk with --no-key\n",
 		"the error has the ways out");
 }
 

@@ -122,7 +122,7 @@ int copy_begin(const struct copy *c, const char *method, struct str path,
 			c->sandbox->state.id, STR_ARG(path));
 	http_client_begin(call, -1, 0, false);
 	if (target_error(&target))
-		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
+		r = out_fail("a path has at most 4,095 bytes", "the path is too long");
 	else if (c->sandbox->running)
 		r = sandbox_start(c->sandbox, call, &q, INJECT_STREAM_MS);
 	else
@@ -162,7 +162,7 @@ static int copy_ask_head_take(
 
 	http_client_begin(&call, -1, 0, false);
 	if (target_error(target))
-		r = out_fail("a path has 4,095 bytes at most", "the path is too long");
+		r = out_fail("a path has at most 4,095 bytes", "the path is too long");
 	else if (c->sandbox->running)
 		r = sandbox_start(c->sandbox, &call, &q, INJECT_ENGINE_MS);
 	else

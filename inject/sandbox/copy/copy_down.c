@@ -36,9 +36,9 @@ static int copy_down_write_stdout(const struct copy *c, struct http_client *call
 	while ((r = copy_read(c, call, &rounds, &piece)) == 1) {
 		r = fd_write_all(STDOUT_FILENO, piece.p, piece.n);
 		if (r)
-			return out_fail(
-				"check what reads standard output, and the space there",
-				"writing the archive: %s", err_text(r));
+			return out_fail("check the program or the file that receives the "
+					"standard output",
+				"cannot write the archive: %s", err_text(r));
 	}
 	return r;
 }
@@ -178,13 +178,13 @@ static int copy_down_unpack_stream(struct copy_download *d, struct http_client *
 	while ((r = copy_read(d->copy, call, &rounds, &piece)) == 1) {
 		s = done ? 0 : copy_down_on_piece(d, piece);
 		if (s == -ENOSPC)
-			return out_fail("make room, choose another place, or write an "
-					"archive elsewhere with - as the PATH here",
+			return out_fail("free disk space, choose another folder, or "
+					"write an archive to a pipe with - as PATH",
 				"%s: the disk of %s is nearly full; nothing was copied",
 				d->copy->remote, d->copy->local);
 		if (s < 0)
-			return out_fail("leave this file out, or copy an archive: cp "
-					"SANDBOX:PATH -",
+			return out_fail("copy without this file, or write an archive: cp "
+					"SANDBOX:PATH - >FILE",
 				"%.*s: %s",
 				STR_ARG(d->name.n ? buf_view(&d->name)
 						  : str_c(d->copy->remote)),
@@ -192,7 +192,8 @@ static int copy_down_unpack_stream(struct copy_download *d, struct http_client *
 		done = done || s == 1;
 	}
 	if (!r && !done)
-		return out_fail("try again", "the archive was cut off");
+		return out_fail(
+			"try again", "the archive from the sandbox ended too early");
 	return r;
 }
 
@@ -207,7 +208,7 @@ static int copy_down_unpack_at(
 	r = dir < 0 ? dir : unpack_begin(&d->to, dir);
 	if (r < 0) {
 		fd_close(&dir);
-		return out_fail("choose another place", "cannot write to %s: %s", path,
+		return out_fail("choose another folder", "cannot write to %s: %s", path,
 			err_text(r));
 	}
 	/*
@@ -221,7 +222,8 @@ static int copy_down_unpack_at(
 	if (!r) {
 		r = unpack_commit(&d->to);
 		if (r)
-			r = out_fail("check the space and the rights of that folder",
+			r = out_fail(
+				"check the free space and the permissions of that folder",
 				"%.*s: %s", STR_ARG(buf_view(&d->to.where)), err_text(r));
 	}
 	fd_close(&d->fd);
@@ -247,14 +249,15 @@ static int copy_down_choose_target(struct copy_download *d, struct str *parent)
 		return 0;
 	}
 	if (!r && d->folder)
-		return out_fail("name a folder", "%s is no folder, and %s is one",
-			c->local, c->remote);
+		return out_fail("name a folder",
+			"%s is not a folder, but the source %s is a folder", c->local,
+			c->remote);
 	if (r && r != -ENOENT)
-		return out_fail("check the path, and the rights of its folder", "%s: %s",
-			c->local, err_text(r));
+		return out_fail("check the path and the permissions of its folder",
+			"%s: %s", c->local, err_text(r));
 	if (r && !d->folder && str_ends(local, STR("/")))
-		return out_fail("make it, or leave out the slash",
-			"there is no folder %s", c->local);
+		return out_fail("create it, or leave out the slash at the end",
+			"the folder %s does not exist", c->local);
 	*parent = copy_parent(local);
 	d->top = copy_base(local);
 	return 0;

@@ -34,7 +34,7 @@ static int copy_up_flush(struct copy_upload *u, bool all)
 
 static int copy_up_fail_read(struct str path, int err)
 {
-	return out_fail("leave it out, or make it readable", "%.*s: %s", STR_ARG(path),
+	return out_fail("exclude it, or make it readable", "%.*s: %s", STR_ARG(path),
 		err_text(err));
 }
 
@@ -54,9 +54,10 @@ static int copy_up_send_content(struct copy_upload *u, int fd, uint64_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return out_fail("try again", "%.*s: %s",
-				STR_ARG(buf_view(&u->name)),
-				n ? err_text(-errno) : "it became shorter");
+			return out_fail("try again when no program writes to it",
+				"%.*s: %s", STR_ARG(buf_view(&u->name)),
+				n ? err_text(-errno)
+				  : "it became shorter while it was read");
 		buf_commit(&u->out, (size_t)n);
 		left -= (uint64_t)n;
 		r = copy_up_flush(u, false);
@@ -95,8 +96,8 @@ static int copy_up_send_entry(
 	if (!r)
 		r = pax_write_header(&u->out, &e);
 	if (r == ERR_TYPE) {
-		out_note("od-runtime: left out, as it is neither file, folder nor link: "
-			 "%.*s",
+		out_note("od-runtime: not copied, because it is not a file, a folder or "
+			 "a symbolic link: %.*s",
 			STR_ARG(e.name));
 		r = 0;
 	} else if (r) {
@@ -154,8 +155,9 @@ static int copy_up_send_stdin(struct copy_upload *u)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return out_fail("check what writes to standard input",
-				"reading the archive: %s", err_text(-errno));
+			return out_fail(
+				"check the program that writes to the standard input",
+				"cannot read the archive: %s", err_text(-errno));
 		buf_commit(&u->out, (size_t)n);
 		r = copy_up_flush(u, true);
 		if (r || n == 0)
@@ -199,11 +201,12 @@ static int copy_up_choose_target(
 	}
 	if (is_folder && kind == COPY_FILE)
 		return out_fail("name a folder",
-			"%s is no folder in the sandbox, and %s is one", c->remote,
-			c->local);
+			"%s is not a folder in the sandbox, but the source %s is a "
+			"folder",
+			c->remote, c->local);
 	if (!is_folder && str_ends(remote, STR("/")))
-		return out_fail("make it, or leave out the slash",
-			"there is no folder %s in the sandbox", c->remote);
+		return out_fail("create it, or leave out the slash at the end",
+			"the folder %s does not exist in the sandbox", c->remote);
 	*parent = copy_parent(remote);
 	u->top = copy_base(remote);
 	return 0;
@@ -224,13 +227,13 @@ int copy_up(const struct copy *c)
 	int r = 0;
 
 	if (!raw && lstat(c->local, &st) < 0)
-		return out_fail("check the path, and the rights of its folder", "%s: %s",
-			c->local, err_text(-errno));
+		return out_fail("check the path and the permissions of its folder",
+			"%s: %s", c->local, err_text(-errno));
 	/* "link/" and "link/." mean the target of the link. */
 	if (!raw && S_ISLNK(st.st_mode) && str_ends(str_c(c->local), STR("/")) &&
 		stat(c->local, &st) < 0)
-		return out_fail("check the path, and the rights of its folder", "%s: %s",
-			c->local, err_text(-errno));
+		return out_fail("check the path and the permissions of its folder",
+			"%s: %s", c->local, err_text(-errno));
 	r = raw ? 0 : copy_up_choose_target(&u, S_ISDIR(st.st_mode), &parent);
 	if (r)
 		return r;

@@ -51,13 +51,13 @@ static int connect_check_url(const struct options *o)
 	if (str_starts(url, STR("unix:/")))
 		return 0;
 	if (url_parse_ws(&u, url))
-		return out_fail_usage(
-			"as in --connect wss://backend.example/connect, ws://HOST:PORT/"
-			"connect or unix:/PATH",
-			"--connect %s is no address of a backend", o->connect);
+		return out_fail_usage("give a URL such as wss://backend.example/connect, "
+				      "ws://HOST:PORT/connect or unix:/PATH",
+			"--connect '%s' is not the URL of a backend", o->connect);
 	if (u.secure && !o->connect_ca && !o->connect_pin)
-		return out_fail_usage("the backend's authority (PEM), or the SHA-256 of "
-				      "the public key in its certificate",
+		return out_fail_usage(
+			"give the certificate authority of the backend (PEM), or the "
+			"SHA-256 of the public key in its certificate",
 			"--connect wss://... needs --connect-ca or --connect-pin");
 	return 0;
 }
@@ -69,18 +69,19 @@ static int connect_check(const struct options *o)
 	if (!o->connect)
 		return connect_has_options(o)
 			? out_fail_usage("add --connect URL",
-				  "the options --connect-... need --connect")
+				  "the options --connect-* need --connect")
 			: 0;
 	if (o->connect_id && !listen_name_is_valid(str_c(o->connect_id)))
-		return out_fail_usage("1 to 64 letters, digits, '.', '_' or '-', without "
-				      "a '.' in front",
-			"--connect-id %s cannot be the name of a sandbox", o->connect_id);
+		return out_fail_usage("a name has 1 to 64 letters, digits, '.', '_' or "
+				      "'-', and does not begin with '.'",
+			"--connect-id '%s' is not a valid name of a sandbox",
+			o->connect_id);
 	if (o->connect_pin && hex_decode(str_c(o->connect_pin), pin, sizeof(pin)))
-		return out_fail_usage("64 hexadecimal digits",
-			"--connect-pin %s is no SHA-256", o->connect_pin);
+		return out_fail_usage("give 64 hexadecimal digits",
+			"--connect-pin '%s' is not a SHA-256", o->connect_pin);
 	if (!o->connect_cert != !o->connect_key)
-		return out_fail_usage("give both, or none",
-			"--connect-cert and --connect-key go together");
+		return out_fail_usage("give both options, or neither",
+			"--connect-cert and --connect-key need each other");
 	return connect_check_url(o);
 }
 
@@ -185,9 +186,10 @@ int connect_put(
 	if (!r && reply.status != 200)
 		r = engine_fail_reply(&reply,
 			c->options->read_only
-				? "leave --read-only out: files are put into the sandbox"
+				? "leave --read-only out: these files are copied into "
+				  "the sandbox"
 				: "od-runtime doctor shows what the engine can do",
-			"putting the files of --connect into the sandbox");
+			"copying the files of --connect into the sandbox");
 	reply_free(&reply);
 	buf_free(&archive);
 	return r;

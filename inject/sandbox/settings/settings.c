@@ -59,7 +59,7 @@ static int settings_read_file(
 	}
 	buf_free(&text);
 	if (r && r != -ENOMEM)
-		return out_fail_usage("it has to be a text of 1 MiB at most",
+		return out_fail_usage("the file must be text and have at most 1 MiB",
 			"--%s: %s: %s", option, path, err_text(r));
 	return r;
 }
@@ -96,13 +96,14 @@ static int settings_add_env(struct settings *s, const char *option, struct str e
 	int r;
 
 	if (spec_parse_pair(entry, &name, &value) || memchr(entry.p, '\0', entry.n))
-		return out_fail_usage("as in -e LANG=C.UTF-8 or -e LANG",
-			"--%s: '%.*s' has no name, or a blank in its name", option,
+		return out_fail_usage("give for example -e LANG=C.UTF-8 or -e LANG",
+			"--%s: '%.*s' has no name, or its name contains a blank", option,
 			STR_ARG(entry));
 	/* The server would take the variable for its key and refuse ours. */
 	if (str_eq(name, STR("SESSION_API_KEY")))
-		return out_fail_usage("leave it out; od-runtime makes a key of its own",
-			"--%s: SESSION_API_KEY is the server's", option);
+		return out_fail_usage("leave it out: od-runtime generates the key",
+			"--%s: SESSION_API_KEY is reserved for the server of the sandbox",
+			option);
 	r = settings_resolve_env(s, &entry);
 	if (r == 0)
 		s->env[s->env_n++] = entry;
@@ -154,8 +155,9 @@ static int settings_add_ports(
 	struct settings *s, const struct spec_parse_ports *p, const char *text)
 {
 	if (s->ports_n + p->n > PUBLISH_MAX)
-		return out_fail_usage(
-			NEXT_HELP, "--publish %s: more than %d ports", text, PUBLISH_MAX);
+		return out_fail_usage(NEXT_HELP,
+			"--publish %s: more than %d ports are published", text,
+			PUBLISH_MAX);
 	for (unsigned i = 0; i < p->n; i++) {
 		struct spec_parse_ports *one = &s->ports[s->ports_n++];
 
@@ -163,8 +165,9 @@ static int settings_add_ports(
 		one->inside = (uint16_t)(p->inside + i);
 		one->n = 1;
 		if (one->inside == SANDBOX_PORT && strcmp(p->protocol, "tcp") == 0)
-			return out_fail_usage("its server is published by --port",
-				"--publish %s: port %d of a sandbox is its server's",
+			return out_fail_usage("use --port to publish the server",
+				"--publish %s: port %d of the sandbox is used by its "
+				"server",
 				text, SANDBOX_PORT);
 		if (p->n == 1)
 			continue;
@@ -187,8 +190,9 @@ static int settings_read_ports(struct settings *s)
 		struct spec_parse_ports p;
 
 		if (spec_parse_ports(str_c(value), &p, &why))
-			return out_fail_usage("as in -p 8080:80, -p 53:53/udp, "
-					      "-p 0.0.0.0:8080:80, -p 9000-9009",
+			return out_fail_usage(
+				"give for example -p 8080:80, -p 53:53/udp, -p "
+				"0.0.0.0:8080:80, -p 9000-9009",
 				"--publish %s: %s", value, why);
 		r = settings_add_ports(s, &p, value);
 	}
@@ -205,8 +209,8 @@ static int settings_make_absolute(struct settings *s, struct str *path)
 	if (!path->n || path->p[0] == '/')
 		return 0;
 	if (!getcwd(here, sizeof(here)))
-		return out_fail("enter another folder, or give paths from / on",
-			"the present folder has no path: %s", err_text(-errno));
+		return out_fail("change to another folder, or give absolute paths",
+			"the current folder cannot be determined: %s", err_text(-errno));
 	out = arena_alloc(&s->arena, room);
 	if (!out)
 		return -ENOMEM;
@@ -229,29 +233,30 @@ static int settings_add_mount(
 	struct spec_parse_mount *m = &s->mounts[s->mounts_n];
 
 	if (r)
-		return out_fail_usage("od-runtime help run shows the form", "--%s %s: %s",
-			option, value, why);
+		return out_fail_usage("od-runtime help run shows the format",
+			"--%s %s: %s", option, value, why);
 	if (settings_is_reserved_path(m->target))
 		return out_fail_usage("choose another path",
-			"--%s %s: /.od is where the "
-			"server stands",
-			option, value);
+			"--%s %s: /.od is reserved for the server of the sandbox", option,
+			value);
 	for (size_t i = 0; i < s->mounts_n; i++)
 		if (str_eq(s->mounts[i].target, m->target))
 			return out_fail_usage("choose another path",
-				"--%s %s: something is mounted there already", option,
-				value);
+				"--%s %s: another mount has the same path in the sandbox",
+				option, value);
 	/* Options of mount(8) are separated by commas, and folders by colons. */
 	if (m->type == SPEC_OVERLAY &&
 		(str_find_byte(m->source, ',') < m->source.n ||
 			str_find_byte(m->source, ':') < m->source.n))
-		return out_fail_usage("rename it",
-			"--%s %s: an overlay's source has no comma or colon", option,
-			value);
+		return out_fail_usage("rename the folder",
+			"--%s %s: the source of an overlay must not contain a comma or a "
+			"colon",
+			option, value);
 	if (m->type == SPEC_OVERLAY && s->options->remove && !s->options->argc)
-		return out_fail_usage("rm it when it is not needed any more",
-			"--%s %s: with --rm and without CMD nobody would take away what "
-			"was written",
+		return out_fail_usage(
+			"leave --rm out, and remove the sandbox later with od-runtime rm",
+			"--%s %s: an overlay needs a CMD if --rm is given, because its "
+			"changes would not be removed otherwise",
 			option, value);
 	s->mounts_n++;
 	return m->source.n && m->source.p[0] == '.'
@@ -279,7 +284,8 @@ static int settings_read_mounts(struct settings *s)
 	}
 	for (it = 0; !r && (value = options_next(o, LIST_TMPFS, &it));)
 		if (value[0] != '/')
-			return out_fail_usage("as in --tmpfs /run:size=64m,mode=1777",
+			return out_fail_usage(
+				"give for example --tmpfs /run:size=64m,mode=1777",
 				"--tmpfs %s: the path does not begin with /", value);
 	return r;
 }
@@ -302,13 +308,13 @@ static int settings_read_security(struct settings *s)
 {
 	const char *value;
 	size_t it = 0;
-	int r = 0;
+	int r;
 
 	s->security = arena_array(
 		&s->arena, s->options->list_values_n + 1, sizeof(*s->security));
 	if (!s->security)
 		return -ENOMEM;
-	while (!r && (value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
+	while ((value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
 		struct settings_security *out = &s->security[s->security_n++];
 		struct str path = str_c(value), text = {0};
 
@@ -319,14 +325,19 @@ static int settings_read_security(struct settings *s)
 		if (str_eq(path, STR("unconfined")) || str_eq(path, STR("builtin")))
 			continue;
 		r = settings_read_file(s, "security-opt", path.p, &text);
-		if (!r)
-			r = settings_make_absolute(s, &path);
-		if (!r)
-			r = settings_make_seccomp(s, path, &out->named);
-		if (!r)
-			r = settings_make_seccomp(s, text, &out->whole);
+		if (r)
+			return r;
+		r = settings_make_absolute(s, &path);
+		if (r)
+			return r;
+		r = settings_make_seccomp(s, path, &out->named);
+		if (r)
+			return r;
+		r = settings_make_seccomp(s, text, &out->whole);
+		if (r)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int settings_read(struct settings *s, const struct options *o)
@@ -342,18 +353,21 @@ int settings_read(struct settings *s, const struct options *o)
 	if (o->gpus && spec_parse_gpus(str_c(o->gpus), &s->gpus, &why))
 		return out_fail_usage(NEXT_HELP, "--gpus %s: %s", o->gpus, why);
 	if (o->working_dir && o->working_dir[0] != '/')
-		return out_fail_usage("give all of it, from / on",
+		return out_fail_usage("give an absolute path",
 			"--working-dir %s does not begin with /", o->working_dir);
 	if (o->state_dir && o->state_dir[0] != '/')
-		return out_fail_usage("give all of it, from / on",
+		return out_fail_usage("give an absolute path",
 			"--state-dir %s does not begin with /", o->state_dir);
 	r = settings_read_ports(s);
-	if (!r)
-		r = settings_check(s);
-	if (!r)
-		r = settings_read_mounts(s);
-	if (!r)
-		r = settings_read_security(s);
+	if (r)
+		return r;
+	r = settings_check(s);
+	if (r)
+		return r;
+	r = settings_read_mounts(s);
+	if (r)
+		return r;
+	r = settings_read_security(s);
 	return r ? r : settings_read_env(s);
 }
 

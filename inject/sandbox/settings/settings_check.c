@@ -16,22 +16,25 @@ static int settings_check_lists(const struct options *o)
 
 	while ((value = options_next(o, LIST_ULIMIT, &it)))
 		if (spec_parse_ulimit(str_c(value), &limit, &why))
-			return out_fail_usage("as in --ulimit nofile=1024:2048",
+			return out_fail_usage(
+				"give for example --ulimit nofile=1024:2048",
 				"--ulimit %s: %s", value, why);
 	for (it = 0; (value = options_next(o, LIST_LABEL, &it));) {
 		if (spec_parse_pair(str_c(value), &name, &rest))
-			return out_fail_usage("as in --label team=a",
+			return out_fail_usage("give for example --label team=a",
 				"--label '%s' is not NAME=VALUE", value);
 		if (str_starts(name, STR("od.")))
-			return out_fail_usage("choose another name",
-				"--label %s: names with od. in front are od-runtime's",
+			return out_fail_usage(
+				"choose a name that does not begin with od.",
+				"--label %s: names that begin with od. are reserved for "
+				"od-runtime",
 				value);
 	}
 	for (it = 0; (value = options_next(o, LIST_ADD_HOST, &it));) {
 		rest = str_c(value);
 		name = str_cut(&rest, ':');
 		if (!name.n || !rest.n)
-			return out_fail_usage("as in --add-host db:10.0.0.5",
+			return out_fail_usage("give for example --add-host db:10.0.0.5",
 				"--add-host '%s' is not NAME:ADDRESS", value);
 	}
 	return 0;
@@ -45,7 +48,7 @@ static bool settings_check_address(const char *value, const char **why)
 
 static bool settings_check_domain(const char *value, const char **why)
 {
-	*why = "it is not the name of a domain";
+	*why = "it is not a domain name";
 	return spec_is_search_domain(str_c(value));
 }
 
@@ -74,16 +77,18 @@ static const struct {
 	const char *name, *next;
 	bool (*check)(const char *value, const char **why);
 } settings_forms[] = {
-	{LIST_DNS, "dns", "as in --dns 10.0.0.53", settings_check_address},
-	{LIST_DNS_SEARCH, "dns-search", "as in --dns-search example.org",
+	{LIST_DNS, "dns", "give for example --dns 10.0.0.53", settings_check_address},
+	{LIST_DNS_SEARCH, "dns-search", "give for example --dns-search example.org",
 		settings_check_domain},
-	{LIST_SYSCTL, "sysctl", "as in --sysctl net.core.somaxconn=1024",
+	{LIST_SYSCTL, "sysctl", "give for example --sysctl net.core.somaxconn=1024",
 		settings_check_sysctl},
 	{LIST_DEVICE, "device",
-		"as in --device /dev/fuse or --device /dev/sda:/dev/xvda:r",
+		"give for example --device /dev/fuse or --device /dev/sda:/dev/xvda:r",
 		settings_check_device},
-	{LIST_LOG_OPT, "log-opt", "as in --log-opt max-size=10m", settings_check_pair},
-	{LIST_ANNOTATION, "annotation", "as in --annotation team=a", settings_check_pair},
+	{LIST_LOG_OPT, "log-opt", "give for example --log-opt max-size=10m",
+		settings_check_pair},
+	{LIST_ANNOTATION, "annotation", "give for example --annotation team=a",
+		settings_check_pair},
 };
 
 static int settings_check_forms(const struct options *o)
@@ -108,13 +113,15 @@ static const struct {
 } settings_modes[] = {
 	{"ipc", offsetof(struct options, ipc),
 		{"none", "private", "shareable", "host", "container:"},
-		"it is none, private, shareable, host or container:NAME"},
+		"give none, private, shareable, host or container:NAME"},
 	{"pid", offsetof(struct options, pid), {"host", "container:"},
-		"it is host or container:NAME"},
-	{"uts", offsetof(struct options, uts), {"host"}, "it is host, or left out"},
-	{"userns", offsetof(struct options, userns), {"host"}, "it is host, or left out"},
+		"give host or container:NAME"},
+	{"uts", offsetof(struct options, uts), {"host"},
+		"give host, or leave the option out"},
+	{"userns", offsetof(struct options, userns), {"host"},
+		"give host, or leave the option out"},
 	{"cgroupns", offsetof(struct options, cgroupns), {"host", "private"},
-		"it is host or private"},
+		"give host or private"},
 };
 
 static bool settings_is_mode(const char *const *modes, struct str value)
@@ -137,7 +144,8 @@ static int settings_check_modes(const struct options *o)
 
 		if (value && !settings_is_mode(settings_modes[i].modes, str_c(value)))
 			return out_fail_usage(settings_modes[i].next,
-				"--%s '%s' is not a mode", settings_modes[i].name, value);
+				"--%s '%s' is not a valid mode", settings_modes[i].name,
+				value);
 	}
 	return 0;
 }
@@ -150,12 +158,13 @@ static int settings_check_restart(const struct options *o)
 	if (!o->restart)
 		return 0;
 	if (spec_parse_restart(str_c(o->restart), &restart, &why))
-		return out_fail_usage("as in --restart always or --restart on-failure:3",
+		return out_fail_usage(
+			"give for example --restart always or --restart on-failure:3",
 			"--restart %s: %s", o->restart, why);
 	if (o->remove && !str_eq(restart.policy, STR("no")))
-		return out_fail_usage("leave one of them out",
-			"--rm removes a sandbox that has ended, and --restart %s starts "
-			"it again",
+		return out_fail_usage("leave out one of the two",
+			"--rm and --restart %s cannot be combined: one removes a sandbox "
+			"that has ended, the other restarts it",
 			o->restart);
 	return 0;
 }
@@ -165,14 +174,15 @@ static int settings_check_pairs(const struct options *o)
 	size_t it = 0;
 
 	if (o->hostname && o->uts)
-		return out_fail_usage(
-			"leave --hostname out", "--uts host has the host's name");
+		return out_fail_usage("leave --hostname out",
+			"--hostname cannot be combined with --uts host, which uses the "
+			"host's name");
 	if (o->log_driver && strcmp(o->log_driver, "none") == 0 &&
 		options_next(o, LIST_LOG_OPT, &it))
-		return out_fail_usage(
-			"leave --log-opt out", "--log-driver none has no options");
+		return out_fail_usage("leave --log-opt out",
+			"--log-opt cannot be combined with --log-driver none");
 	if (o->memory_swap != UINT64_MAX && o->memory_swap && !o->memory)
-		return out_fail_usage("give --memory too",
+		return out_fail_usage("add --memory",
 			"--memory-swap limits memory and swap together, and needs "
 			"--memory");
 	if (o->memory_swap && o->memory_swap < o->memory)
@@ -189,36 +199,42 @@ static int settings_check_network(const struct settings *s)
 	if (!o->network)
 		return 0;
 	if (settings_is_isolated(s) && (s->ports_n || o->port || o->publish_all))
-		return out_fail_usage("leave it out: the engine carries what is said",
-			"--network %s publishes nothing", o->network);
+		return out_fail_usage(
+			"leave --publish and --port out: requests go through the engine",
+			"--publish and --port cannot be combined with --network %s, "
+			"which publishes no port",
+			o->network);
 	if (settings_is_isolated(s) && o->tls)
-		return out_fail_usage("leave it out: the engine carries what is said",
-			"--tls needs a port, and --network %s has none", o->network);
+		return out_fail_usage("leave --tls out: requests go through the engine",
+			"--tls cannot be combined with --network %s, which publishes no "
+			"port",
+			o->network);
 	if (!settings_is_host_network(s))
 		return 0;
 	if (s->ports_n || o->publish_all)
-		return out_fail_usage("leave --publish out: all ports are this machine's",
-			"--network host publishes nothing");
+		return out_fail_usage("leave --publish out: the sandbox uses the ports "
+				      "of the host directly",
+			"--publish cannot be combined with --network host");
 	if (o->hostname)
-		return out_fail_usage(
-			"leave --hostname out", "--network host has the host's name");
+		return out_fail_usage("leave --hostname out",
+			"--hostname cannot be combined with --network host, which uses "
+			"the host's name");
 	return 0;
 }
 
 int settings_check(const struct settings *s)
 {
-	const struct options *o = s->options;
-	int r = settings_check_lists(o);
+	static int (*const checks[])(const struct options *o) = {settings_check_lists,
+		settings_check_forms, settings_check_modes, settings_check_restart,
+		settings_check_pairs};
 
-	if (!r)
-		r = settings_check_forms(o);
-	if (!r)
-		r = settings_check_modes(o);
-	if (!r)
-		r = settings_check_restart(o);
-	if (!r)
-		r = settings_check_pairs(o);
-	return r ? r : settings_check_network(s);
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+		int r = checks[i](s->options);
+
+		if (r)
+			return r;
+	}
+	return settings_check_network(s);
 }
 
 int settings_check_engine(const struct settings *s, unsigned minor, bool podman)
@@ -229,7 +245,7 @@ int settings_check_engine(const struct settings *s, unsigned minor, bool podman)
 		!options_next(s->options, LIST_ANNOTATION, &it))
 		return 0;
 	return out_fail_usage("leave --annotation out, or update the engine",
-		"--annotation needs version 1.%d of the engine's API, and the engine has "
+		"--annotation needs version 1.%d of the engine's API, but the engine has "
 		"1.%u",
 		ANNOTATION_MINOR, minor);
 }

@@ -220,7 +220,7 @@ static int endpoint_get_version(struct endpoint *e)
 		r = e->target.n ? 0 : r < 0 ? r : ERR_REFUSED;
 	}
 	if (r == ERR_REFUSED)
-		buf_puts(e->reason, "it is no browser that lets itself be driven");
+		buf_puts(e->reason, "it is not the DevTools endpoint of a browser");
 	if (fd >= 0)
 		fd_close(&fd);
 	buf_free(&out);

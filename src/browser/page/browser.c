@@ -124,27 +124,23 @@ static struct tab *browser_tab_new(
 
 struct tab *browser_add_tab(struct browser *b, struct str target, struct str session)
 {
-	struct tab **end = &b->tabs;
+	struct tab *t;
 
 	if (browser_count_tabs(b) >= TABS_MAX || target.n >= CDP_ID_MAX ||
 		session.n >= CDP_ID_MAX)
 		return NULL;
-	while (*end)
-		end = &(*end)->next;
-	*end = browser_tab_new(b, target, session);
-	if (*end)
-		browser_set_active(b, *end);
-	return *end;
+	t = browser_tab_new(b, target, session);
+	if (t) {
+		list_append(&b->tabs, &t->node);
+		browser_set_active(b, t);
+	}
+	return t;
 }
 
 static void browser_tab_free(struct tab *t)
 {
-	while (t->frames) {
-		struct page_frame *next = t->frames->next;
-
-		free(t->frames);
-		t->frames = next;
-	}
+	LIST_EACH (struct page_frame, f, &t->frames, node)
+		free(f);
 	buf_free(&t->url);
 	buf_free(&t->drag);
 	free(t);
@@ -154,26 +150,19 @@ static void browser_tab_free(struct tab *t)
 static void browser_choose_active(struct browser *b)
 {
 	b->active = NULL;
-	for (struct tab *t = b->tabs; t; t = t->next)
+	LIST_EACH (struct tab, t, &b->tabs, node)
 		if (t->state != TAB_CLOSED && (!b->active || t->shown > b->active->shown))
 			b->active = t;
 }
 
 void browser_free_closed(struct browser *b)
 {
-	struct tab **at = &b->tabs;
-
 	browser_choose_active(b);
-	while (*at) {
-		struct tab *t = *at;
-
-		if (t->state != TAB_CLOSED) {
-			at = &t->next;
-			continue;
+	LIST_EACH (struct tab, t, &b->tabs, node)
+		if (t->state == TAB_CLOSED) {
+			list_remove(&t->node);
+			browser_tab_free(t);
 		}
-		*at = t->next;
-		browser_tab_free(t);
-	}
 }
 
 #define SIZE \
@@ -262,7 +251,8 @@ static int browser_end_stuck_dialog(struct tab *t)
 		STR("{\"accept\":false}"), now + CLOSE_MS, NULL, NULL);
 	said = str_c(c->refusal);
 	if (r == ERR_REFUSED && str_find(said, STR("active page")) < said.n) {
-		log_warn("browser: a page with a dialog is stuck; its tab is closed");
+		log_warn("browser: a page with an open dialog does not respond; its tab "
+			 "is closed");
 		t->state = TAB_CLOSED;
 		cdp_fail_session(c, str_c(t->session), -EPIPE);
 		r = browser_call_target(t, "Target.closeTarget", now + CLOSE_MS);
@@ -270,23 +260,27 @@ static int browser_end_stuck_dialog(struct tab *t)
 	return r == ERR_CLOSED || r == -ECANCELED ? r : 0;
 }
 
+static struct tab *browser_find_new_tab(const struct browser *b)
+{
+	LIST_EACH (struct tab, t, &b->tabs, node)
+		if (t->state == TAB_NEW)
+			return t;
+	return NULL;
+}
+
 int browser_setup_tabs(struct browser *b, uint64_t deadline)
 {
-	struct tab *t = b->tabs;
+	struct tab *new;
 	int r = 0;
 
-	while (t && !r) {
-		if (t->state != TAB_NEW) {
-			t = t->next;
-			continue;
-		}
-		t->state = TAB_READY;
-		r = browser_setup_tab(t, deadline);
-		/* Tabs may have been added or closed meanwhile, but none was freed. */
-		t = b->tabs;
+	/* During a setup, tabs may be added or closed. */
+	while (!r && (new = browser_find_new_tab(b))) {
+		new->state = TAB_READY;
+		r = browser_setup_tab(new, deadline);
 	}
-	for (t = b->tabs; t && !r; t = t->next)
-		r = browser_end_stuck_dialog(t);
+	LIST_EACH (struct tab, t, &b->tabs, node)
+		if (!r)
+			r = browser_end_stuck_dialog(t);
 	browser_choose_active(b);
 	browser_update_cast(b);
 	return r;
@@ -318,11 +312,10 @@ struct tab *browser_active_tab(struct browser *b)
 
 struct tab *browser_tab_at(struct browser *b, size_t index)
 {
-	struct tab *t = b->tabs;
-
-	while (t && index--)
-		t = t->next;
-	return t;
+	LIST_EACH (struct tab, t, &b->tabs, node)
+		if (!index--)
+			return t;
+	return NULL;
 }
 
 size_t browser_count_tabs(const struct browser *b)
@@ -334,8 +327,11 @@ size_t browser_find_tab_index(const struct browser *b, const struct tab *t)
 {
 	size_t n = 0;
 
-	for (const struct tab *at = b->tabs; at && at != t; at = at->next)
+	LIST_EACH (const struct tab, at, &b->tabs, node) {
+		if (at == t)
+			break;
 		n++;
+	}
 	return n;
 }
 
@@ -407,8 +403,8 @@ int browser_close_tab(struct browser *b, uint64_t deadline)
 	if (r && r != -ETIMEDOUT && r != ERR_REFUSED && r != -EPIPE)
 		return r;
 	browser_free_closed(b);
-	for (t = b->tabs; t; t = t->next)
-		last = t;
+	LIST_EACH (struct tab, each, &b->tabs, node)
+		last = each;
 	return last ? browser_focus_tab(b, last, now + SETUP_MS)
 		    : browser_new_tab(b, now + SETUP_MS);
 }
@@ -422,7 +418,7 @@ int browser_focus_tab(struct browser *b, struct tab *t, uint64_t deadline)
 
 struct page_frame *tab_main_frame(struct tab *t)
 {
-	return t->frames;
+	return LIST_FIRST(&t->frames, struct page_frame, node);
 }
 
 bool tab_leaves(struct tab *t)
@@ -449,7 +445,7 @@ int tab_create_world(struct tab *t, struct str frame, uint64_t deadline, struct 
 	jw_cstr(&w, "od-runtime");
 	jw_end(&w);
 	r = tab_call_take(t, "Page.createIsolatedWorld", &params, deadline, a, &result);
-	*world = (struct page_frame){.next = NULL};
+	*world = (struct page_frame){.context = 0};
 	return r ? r : json_i64(json_get(result, "executionContextId"), &world->context);
 }
 
@@ -537,11 +533,8 @@ int browser_init_socket(
 void browser_free(struct browser *b)
 {
 	cdp_close(&b->cdp);
-	while (b->tabs) {
-		struct tab *next = b->tabs->next;
-
-		browser_tab_free(b->tabs);
-		b->tabs = next;
-	}
+	LIST_EACH (struct tab, t, &b->tabs, node)
+		browser_tab_free(t);
+	list_init(&b->tabs);
 	b->active = NULL;
 }

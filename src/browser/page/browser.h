@@ -6,6 +6,7 @@
 #ifndef BROWSER_PAGE_BROWSER_H
 #define BROWSER_PAGE_BROWSER_H
 
+#include "base/list.h"
 #include "browser/devtools/cdp.h"
 
 #include <sys/types.h>
@@ -25,7 +26,7 @@ enum frame_event {
 };
 
 struct page_frame {
-	struct page_frame *next;
+	struct list node;
 	char id[CDP_ID_MAX];
 	char parent[CDP_ID_MAX]; /* empty for the main frame */
 	char loader[CDP_ID_MAX]; /* loader ID of its document */
@@ -45,14 +46,14 @@ enum tab_state {
 };
 
 struct tab {
+	struct list node; /* in order of creation */
 	struct browser *browser;
-	struct tab *next; /* in order of creation */
 	enum tab_state state;
 	char target[CDP_ID_MAX];
 	char session[CDP_ID_MAX];
-	struct page_frame *frames; /* the first is the main frame, which always exists */
-	struct buf url;            /* of the current document */
-	uint64_t shown; /* the highest value is the tab that was last activated */
+	struct list frames; /* the first is the main frame, which always exists */
+	struct buf url;     /* of the current document */
+	uint64_t shown;     /* the highest value is the tab that was last activated */
 	uint64_t navigation_time; /* when a navigation, or a part of one, was last seen */
 	unsigned navigated;       /* count of documents and navigations within them */
 	bool crash_reset;         /* the tab is blank because it crashed */
@@ -94,7 +95,7 @@ struct download {
 
 struct browser {
 	struct cdp cdp;
-	struct tab *tabs;
+	struct list tabs;
 	struct tab *active; /* NULL only if there is no tab */
 	uint64_t last_shown;
 	struct download download; /* the last download that started */

@@ -30,7 +30,7 @@ static void browser_event_copy_id(char to[CDP_ID_MAX], struct str id)
 
 struct page_frame *tab_find_frame(struct tab *t, struct str id)
 {
-	for (struct page_frame *f = t->frames; f; f = f->next)
+	LIST_EACH (struct page_frame, f, &t->frames, node)
 		if (str_eq(str_c(f->id), id))
 			return f;
 	return NULL;
@@ -47,45 +47,37 @@ static struct page_frame *browser_frame_new(struct str id)
 
 struct page_frame *tab_add_frame(struct tab *t, struct str id)
 {
-	struct page_frame *f = tab_find_frame(t, id), **end = &t->frames;
-	size_t n = 0;
+	struct page_frame *f = tab_find_frame(t, id);
 
-	if (f || !id.n || id.n >= CDP_ID_MAX)
+	if (f || !id.n || id.n >= CDP_ID_MAX ||
+		list_count(&t->frames) >= BROWSER_FRAMES_MAX)
 		return f;
-	for (; *end; end = &(*end)->next)
-		n++;
-	if (n < BROWSER_FRAMES_MAX)
-		*end = browser_frame_new(id);
-	return *end;
+	f = browser_frame_new(id);
+	if (f)
+		list_append(&t->frames, &f->node);
+	return f;
 }
 
-static void browser_remove_frame(struct tab *t, const struct page_frame *gone)
+static struct page_frame *browser_find_subframe(const struct tab *t, const char *above)
 {
-	for (struct page_frame **at = &t->frames; *at; at = &(*at)->next) {
-		if (*at != gone)
-			continue;
-		*at = gone->next;
-		free((void *)(uintptr_t)gone);
-		return;
-	}
+	LIST_EACH (struct page_frame, f, &t->frames, node)
+		if (!strcmp(f->parent, above))
+			return f;
+	return NULL;
 }
 
 /* Removes all frames below a frame, at any depth. above is the ID of that frame. */
 static void browser_remove_subframes(struct tab *t, const char *above)
 {
-	struct page_frame *f = t->frames;
+	struct page_frame *f;
 
-	while (f) {
-		if (strcmp(f->parent, above) != 0) {
-			f = f->next;
-			continue;
-		}
+	while ((f = browser_find_subframe(t, above))) {
 		/* The children of f move to above, so that they are removed, too. */
-		for (struct page_frame *in = t->frames; in; in = in->next)
+		LIST_EACH (struct page_frame, in, &t->frames, node)
 			if (!strcmp(in->parent, f->id))
 				memcpy(in->parent, above, sizeof(in->parent));
-		browser_remove_frame(t, f);
-		f = t->frames;
+		list_remove(&f->node);
+		free(f);
 	}
 }
 
@@ -116,7 +108,7 @@ static struct page_frame *browser_record_frame(struct tab *t, struct json_val fr
 		return NULL;
 	browser_event_copy_id(f->parent, browser_event_read_str(b, frame, "parentId"));
 	browser_set_frame_loader(f, browser_event_read_str(b, frame, "loaderId"));
-	if (f == t->frames)
+	if (f == tab_main_frame(t))
 		browser_set_tab_url(t, browser_event_read_str(b, frame, "url"),
 			browser_event_read_str(b, frame, "urlFragment"));
 	return f;
@@ -195,17 +187,18 @@ static void browser_on_frame_detached(struct tab *t, struct json_val params)
 	struct page_frame *f = tab_find_frame(t, id);
 
 	/* A frame that moves to another process still exists. */
-	if (!f || f == t->frames ||
+	if (!f || f == tab_main_frame(t) ||
 		str_eq(browser_event_read_str(t->browser, params, "reason"), STR("swap")))
 		return;
 	browser_remove_subframes(t, f->id);
-	browser_remove_frame(t, f);
+	list_remove(&f->node);
+	free(f);
 }
 
 static void browser_on_document_opened(struct tab *t, struct json_val params)
 {
 	browser_touch_navigation(t);
-	if (browser_record_frame(t, json_get(params, "frame")) != t->frames)
+	if (browser_record_frame(t, json_get(params, "frame")) != tab_main_frame(t))
 		return;
 	t->navigated++;
 	t->dialog = 0;
@@ -228,7 +221,8 @@ static void browser_on_navigated_within(struct tab *t, struct json_val params)
 {
 	struct browser *b = t->browser;
 
-	if (!str_eq(browser_event_read_str(b, params, "frameId"), str_c(t->frames->id)))
+	if (!str_eq(browser_event_read_str(b, params, "frameId"),
+		    str_c(tab_main_frame(t)->id)))
 		return;
 	browser_set_tab_url(t, browser_event_read_str(b, params, "url"), STR(""));
 	t->navigated++;
@@ -336,7 +330,7 @@ static void browser_on_context_destroyed(struct tab *t, struct json_val params)
 
 	if (json_i64(json_get(params, "executionContextId"), &id))
 		return;
-	for (struct page_frame *f = t->frames; f; f = f->next)
+	LIST_EACH (struct page_frame, f, &t->frames, node)
 		if (f->context == id)
 			f->context = 0;
 }
@@ -344,7 +338,7 @@ static void browser_on_context_destroyed(struct tab *t, struct json_val params)
 static void browser_on_contexts_cleared(struct tab *t, struct json_val params)
 {
 	(void)params;
-	for (struct page_frame *f = t->frames; f; f = f->next)
+	LIST_EACH (struct page_frame, f, &t->frames, node)
 		f->context = 0;
 }
 
@@ -406,7 +400,7 @@ static void browser_on_detached(struct browser *b, struct json_val params)
 {
 	struct str session = browser_event_read_str(b, params, "sessionId");
 
-	for (struct tab *t = b->tabs; t; t = t->next)
+	LIST_EACH (struct tab, t, &b->tabs, node)
 		if (str_eq(str_c(t->session), session))
 			t->state = TAB_CLOSED;
 	cdp_fail_session(&b->cdp, session, -EPIPE);
@@ -482,7 +476,6 @@ void browser_on_event(
 	void *ctx, struct str session, struct str method, struct json_val params)
 {
 	struct browser *b = ctx;
-	struct tab *t = b->tabs;
 	size_t i = 0;
 
 	while (i < ARRAY_LEN(events) && !str_eq(method, str_c(events[i].method)))
@@ -493,8 +486,9 @@ void browser_on_event(
 		events[i].browser(b, params);
 		return;
 	}
-	while (t && !str_eq(str_c(t->session), session))
-		t = t->next;
-	if (t)
-		events[i].tab(t, params);
+	LIST_EACH (struct tab, t, &b->tabs, node)
+		if (str_eq(str_c(t->session), session)) {
+			events[i].tab(t, params);
+			return;
+		}
 }

@@ -244,7 +244,7 @@ static bool browser_has_content(void *arg)
 
 	if (!t || t->state != TAB_READY)
 		return true;
-	for (const struct page_frame *f = t->frames; f; f = f->next)
+	LIST_EACH (const struct page_frame, f, &t->frames, node)
 		if (f->loading && !(f->events & FRAME_CONTENT))
 			return false;
 	return true;
@@ -292,8 +292,8 @@ static int browser_revive_tabs(struct browser *b, uint64_t deadline)
 {
 	int r = 0;
 
-	for (struct tab *t = b->tabs; t && !r; t = t->next) {
-		if (t->state != TAB_CRASHED)
+	LIST_EACH (struct tab, t, &b->tabs, node) {
+		if (r || t->state != TAB_CRASHED)
 			continue;
 		t->state = TAB_READY;
 		r = browser_filter(tab_call(t, "Page.navigate",
@@ -304,7 +304,7 @@ static int browser_revive_tabs(struct browser *b, uint64_t deadline)
 
 static bool browser_has_crashed(const struct browser *b)
 {
-	for (const struct tab *t = b->tabs; t; t = t->next)
+	LIST_EACH (const struct tab, t, &b->tabs, node)
 		if (t->state == TAB_CRASHED)
 			return true;
 	return false;

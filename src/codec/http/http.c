@@ -171,7 +171,7 @@ static int http_parse_version(struct http_parser *g, struct str v)
 		!http_is_digit((unsigned char)v.p[7]))
 		return FAIL(g, 400, "The HTTP version is malformed.");
 	if (v.p[5] != '1' || v.p[7] > '1')
-		return FAIL(g, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+		return FAIL(g, 505, "Only HTTP/1.1 and HTTP/1.0 are supported.");
 	g->head->minor = (uint8_t)(v.p[7] - '0');
 	return 0;
 }
@@ -203,7 +203,7 @@ static bool http_is_host(struct str host)
 static int http_check_host(struct http_parser *g, struct str value)
 {
 	if (g->has_host)
-		return FAIL(g, 400, "The Host header stands twice.");
+		return FAIL(g, 400, "The Host header is given twice.");
 	if (!http_is_host(value))
 		return FAIL(g, 400, "The Host header is malformed.");
 	g->has_host = true;
@@ -214,7 +214,7 @@ static int http_check_host(struct http_parser *g, struct str value)
 static int http_check_length(struct http_parser *g, struct str value)
 {
 	if (g->has_length)
-		return FAIL(g, 400, "The Content-Length header stands twice.");
+		return FAIL(g, 400, "The Content-Length header is given twice.");
 	if (str_u64(value, LENGTH_MAX, &g->head->length))
 		return FAIL(g, 400, "The Content-Length header is not a number.");
 	g->has_length = true;
@@ -224,9 +224,9 @@ static int http_check_length(struct http_parser *g, struct str value)
 static int http_check_coding(struct http_parser *g, struct str value)
 {
 	if (g->has_coding)
-		return FAIL(g, 400, "The Transfer-Encoding header stands twice.");
+		return FAIL(g, 400, "The Transfer-Encoding header is given twice.");
 	if (!str_eq_nocase(value, STR("chunked")))
-		return FAIL(g, 501, "The only transfer coding understood is chunked.");
+		return FAIL(g, 501, "The only supported transfer coding is chunked.");
 	g->has_coding = true;
 	return 0;
 }
@@ -249,7 +249,7 @@ static int http_check_connection(struct http_parser *g, struct str value)
 static int http_check_expect(struct http_parser *g, struct str value)
 {
 	if (!str_eq_nocase(value, STR("100-continue")))
-		return FAIL(g, 417, "The only expectation understood is 100-continue.");
+		return FAIL(g, 417, "The only supported expectation is 100-continue.");
 	/* RFC 9110, 10.1.1: a 1.0 client would not understand the answer. */
 	g->head->expect_continue = g->head->minor > 0;
 	return 0;

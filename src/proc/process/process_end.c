@@ -183,8 +183,7 @@ static void process_signal_step(struct timer *t)
 		p->signals &= p->signals - 1;
 	}
 	if (r < 0)
-		log_warn(
-			"process %s: it cannot be sent a signal: %s", p->id, err_text(r));
+		log_warn("process %s: the signal cannot be sent: %s", p->id, err_text(r));
 	if (p->signals)
 		timer_set(l, t, TURN_MS, process_signal_step);
 	else

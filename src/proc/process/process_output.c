@@ -63,8 +63,8 @@ static void process_source_compact(struct process_source *s)
 		r = process_store(s->process,
 			process_part_name(process_source_number(s), true), s->spool.fd);
 	if (r < 0)
-		log_warn("process %s: its output is not compacted: %s", s->process->id,
-			err_text(r));
+		log_warn("process %s: the memory of its output cannot be released: %s",
+			s->process->id, err_text(r));
 }
 
 /* Keeps the last keep bytes. */

@@ -39,7 +39,7 @@ void processes_restore_table(struct processes *all, int fd)
 		all->table = process_record_map(fd, sizeof(*all->table));
 	if (all->table && all->table->size == sizeof(*all->table))
 		return;
-	log_warn("the table of processes of the last server is lost");
+	log_warn("the table of processes was lost in the crash of the server");
 	processes_free_table(all);
 }
 
@@ -60,7 +60,9 @@ int processes_make_table(struct processes *all)
 	all->table->size = sizeof(*all->table);
 	r = store_put(all->conf->store, table_name, all->table_fd, 0);
 	if (r < 0)
-		log_warn("init does not keep the table of processes: %s", err_text(r));
+		log_warn("the table of processes cannot be stored in init, so a crash of "
+			 "the server would lose it: %s",
+			err_text(r));
 	return 0;
 }
 

@@ -74,11 +74,12 @@ static void process_reopen_spool(struct process *p, unsigned no)
 		p->all->output_bytes += process_spool_size(s);
 		return;
 	}
-	log_warn("process %s: its output of the last server is lost", p->id);
+	log_warn("process %s: its output was lost in the crash of the server", p->id);
 	memset(meta, 0, sizeof(*meta));
 	p->record->out[no].open = false;
 	if (process_spool_make(s, meta) < 0)
-		log_warn("process %s: no memory for its output", p->id);
+		log_warn("process %s: out of memory: its output cannot be restored",
+			p->id);
 }
 
 static void process_restore_output(struct process *p, unsigned no)

@@ -310,10 +310,11 @@ static void process_write_detail(struct process *p, int err)
 
 	process_info(p, &i);
 	if (p->reason == PROCESS_NO_USER)
-		snprintf(to, n, "There is no user %.64s in the sandbox.", i.user);
+		snprintf(to, n, "The sandbox has no user %.64s.", i.user);
 	else if (p->reason == PROCESS_NO_RIGHTS)
 		snprintf(to, n,
-			"The server has no rights to become the user %.64s: %s failed.",
+			"The server is not permitted to become the user %.64s: %s "
+			"failed.",
 			i.user, p->report.step);
 	else if (p->reason == PROCESS_NO_DIRECTORY)
 		snprintf(to, n, "The directory %.80s cannot be entered: %s.", i.cwd,
@@ -442,8 +443,8 @@ static void process_open_gate(struct start *st)
 	int r = process_store_all(p);
 
 	if (r < 0)
-		log_warn("process %s: init does not keep it, a crash of the server would "
-			 "end it: %s",
+		log_warn("process %s: it cannot be stored in init, so a crash of the "
+			 "server would end it: %s",
 			p->id, err_text(r));
 	process_key_set(p->all, st->spec, p->number);
 	if (st->spec->timeout_ms)

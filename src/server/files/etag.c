@@ -68,5 +68,5 @@ bool etag_allows(const struct transfer_request *ask, const char *hex)
 
 int etag_fail(struct transfer_io *io)
 {
-	return transfer_fail(io, 412, STR("The file is not the one that is meant."));
+	return transfer_fail(io, 412, STR("The file does not have the expected ETag."));
 }

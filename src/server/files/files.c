@@ -48,7 +48,8 @@ static bool files_read_conditions(struct request *rq, struct transfer_request *a
 	if (files_read_header(rq, "if-match", &ask->match) != ERR_DUPLICATE &&
 		files_read_header(rq, "if-none-match", &ask->none_match) != ERR_DUPLICATE)
 		return true;
-	api_reply_invalid(rq, "header: If-Match and If-None-Match may stand once");
+	api_reply_invalid(
+		rq, "header: If-Match and If-None-Match must be given at most once");
 	return false;
 }
 
@@ -225,7 +226,7 @@ static int files_read_watch(
 		return r;
 	session = session_find(api->box, ask->to.n ? ask->to : STR(SESSION_DEFAULT));
 	if (!session)
-		return params_set_error(p, "session", "there is none of that name");
+		return params_set_error(p, "session", "no session has this name");
 	p->cwd = session_cwd(session);
 	return params_read(p, table, ARRAY_LEN(table), ask);
 }

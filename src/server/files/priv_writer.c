@@ -278,7 +278,9 @@ void priv_writer_start(const struct priv_writer_conf *c)
 	int r = companion_begin(&companion, priv_writer_run, c);
 
 	if (r)
-		log_warn("no privileged writer for an upload: %s", err_text(r));
+		log_warn("an upload cannot start the privileged writer, and is done with "
+			 "the rights of the sandbox user: %s",
+			err_text(r));
 }
 
 void priv_writer_end(void)

@@ -451,7 +451,7 @@ static int form_receive_part(struct upload *u)
 	base = multipart_get_base(u->form.file_name);
 	r = root_normalize(base, u->name, sizeof(u->name));
 	if (r)
-		return form_reply_invalid(u, "body: the file name is none");
+		return form_reply_invalid(u, "body: the file name is not valid");
 	zip = str_ends(base, STR(".zip"));
 	if (u->ask->unpack && !zip)
 		return transfer_fail(

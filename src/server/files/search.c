@@ -138,12 +138,12 @@ static int search_make_top(struct params *p, const struct search_params *ask,
 			api->box, ask->session.n ? ask->session : STR(SESSION_DEFAULT));
 
 		if (!session)
-			return params_set_error(
-				p, "session", "there is none of that name");
+			return params_set_error(p, "session", "no session has this name");
 		cwd = session_cwd(session);
 	}
 	if (file_path_make(&w->top, cwd, ask->path, &why) < 0)
-		r = params_set_error(p, "path", buf_cstr(&why) ? why.p : "it is no path");
+		r = params_set_error(
+			p, "path", buf_cstr(&why) ? why.p : "it is not a valid path");
 	buf_free(&why);
 	return r;
 }
@@ -286,7 +286,8 @@ static void search_on_job_done(struct job *j)
 		search_finish(s, 503, str_c(job_outcome_text(j->outcome)));
 	/* A job that is done has written a status; anything else is a bug. */
 	else if (out.n < 3 || str_u64(str_make(out.p, 3), 599, &status) < 0)
-		search_finish(s, 500, STR("The search gave no answer."));
+		search_finish(
+			s, 500, STR("The search ended without an answer. Try again."));
 	else
 		search_finish(s, (unsigned)status, str_skip(out, 3));
 }
@@ -297,7 +298,8 @@ static void search_check_peer(struct timer *t)
 	struct search *s = container_of(t, struct search, check_timer);
 
 	if (s->ops->is_peer_closed(s->arg))
-		search_finish(s, 503, STR("Nobody seems to wait for this search."));
+		search_finish(
+			s, 503, STR("The connection of this search seems to be lost."));
 	else
 		timer_set(s->loop, t, SEARCH_LOOK_MS, search_check_peer);
 }
@@ -322,8 +324,10 @@ static int search_start_job(
 		return 0;
 	}
 	snprintf(p->error, sizeof(p->error), "%s",
-		r == ERR_LIMIT ? "Too many searches and transfers are waiting."
-			       : "The sandbox has no process left for a search.");
+		r == ERR_LIMIT
+			? "Too many searches and transfers are waiting. Try again later."
+			: "The sandbox cannot start another process for a search. Try "
+			  "again later.");
 	return 503;
 }
 

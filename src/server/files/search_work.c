@@ -59,7 +59,7 @@ static void search_work_fail(struct search_answer *a, int err)
 
 	buf_reset(&a->body);
 	if (err == -ENOENT || err == -ENOTDIR || err == -ELOOP)
-		buf_fmt(&a->body, "404There is no such file or folder.");
+		buf_fmt(&a->body, "404The file or folder does not exist.");
 	else if (err == ERR_TYPE)
 		buf_fmt(&a->body, "422The path is neither a folder nor a regular file.");
 	else if (err == -ENOMEM)

@@ -227,7 +227,8 @@ static void transfer_refuse(struct request *rq, bool watch)
 	request_fail(rq, 503,
 		watch ? STR("The sandbox cannot watch anything more now: too many "
 			    "watches and transfers run. End one and try again.")
-		      : STR("The sandbox cannot start one more transfer now."));
+		      : STR("The sandbox cannot start another transfer now. Try again "
+			    "later."));
 }
 
 /* Whether the body of the request is the input of the job. */

@@ -71,7 +71,8 @@ static void viewer_on_head(void *arg, struct request *rq)
 	request_add_field(rq, STR("cache-control"), STR("no-store"));
 	if (!viewer_is_same_origin(rq)) {
 		viewer_fail(rq, 403, "Access denied",
-			STR("Only pages of this host may ask the file viewer."));
+			STR("The file viewer accepts only requests of pages of this "
+			    "host."));
 	} else if (!str_eq(rq->path, STR("/")) && !str_eq(rq->path, STR("/view"))) {
 		request_fail(rq, 404, STR("Not Found"));
 	} else if (!str_eq(rq->method, STR("GET"))) {
@@ -89,7 +90,7 @@ static void viewer_start_page(struct viewer *v, struct request *rq)
 	if (r == -ENOMEM)
 		api_reply_nomem(rq);
 	else if (r < 0)
-		api_reply_invalid(rq, "query: a parameter stands twice or is malformed");
+		api_reply_invalid(rq, "query: a parameter is given twice or malformed");
 	else if (r > 0)
 		api_reply_invalid(rq, "query: \"path\" is required");
 	else

@@ -166,7 +166,7 @@ static int viewer_page_load(const char *path, struct buf *content, const char **
 	if (r == 0 && content->n > VIEWER_FILE_MAX)
 		r = ERR_LIMIT;
 	if (r == ERR_TYPE)
-		*why = "It is no regular file.";
+		*why = "It is not a regular file.";
 	else if (r == ERR_LIMIT)
 		*why = "It is larger than 16 MiB.";
 	else if (r)

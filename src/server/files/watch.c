@@ -171,7 +171,8 @@ static int watch_job_run_loop(struct watcher *w)
 	case WATCH_MOVED:
 		return watch_job_put_end(w, "moved", "The folder was renamed.");
 	case ERR_CLOSED:
-		return watch_job_put_end(w, "moved", "The path leads elsewhere now.");
+		return watch_job_put_end(
+			w, "moved", "The path now leads to another folder.");
 	case WATCH_UNMOUNTED:
 		return watch_job_put_end(
 			w, "unmounted", "Its file system was unmounted.");

@@ -66,22 +66,23 @@ const char *watch_get_error(int err)
 {
 	switch (err) {
 	case -ENOSPC:
-		return "The user has no watch left: fs.inotify.max_user_watches. Exclude "
-		       "folders, watch fewer, or have it raised on the host.";
+		return "The limit of inotify watches is reached "
+		       "(fs.inotify.max_user_watches). Exclude folders, watch fewer, or "
+		       "raise the limit on the host.";
 	case ERR_LIMIT:
-		return "One request watches no more folders. Exclude some, or watch "
-		       "smaller trees.";
+		return "The limit of folders of one request is reached. Exclude some "
+		       "folders, or watch smaller trees.";
 	case -EMFILE:
-		return "The user has no inotify instance left: "
-		       "fs.inotify.max_user_instances. End other programs that watch "
-		       "files, or have it raised on the host.";
+		return "The limit of inotify instances is reached "
+		       "(fs.inotify.max_user_instances). End other programs that watch "
+		       "files, or raise the limit on the host.";
 	case -ENOSYS:
 	case -EPERM:
-		return "This system does not let programs watch files: inotify is "
-		       "missing, or a filter of system calls refuses it. List the "
-		       "files from time to time instead.";
+		return "The system does not support watches: inotify is missing, or a "
+		       "seccomp filter refuses it. List the files periodically instead.";
 	case ERR_DUPLICATE:
-		return "It is mounted at two places, and watched at the other one.";
+		return "The folder is mounted at two places and is already watched at "
+		       "the other place.";
 	default:
 		return err_text(err);
 	}

@@ -24,7 +24,9 @@ static void idem_store_ledger(struct idem *o)
 	int r = store_put(o->box->store, RESTORED_LEDGER, o->ledger.journal.fd, 0);
 
 	if (r < 0)
-		log_warn("init does not keep the ledger of actions: %s", err_text(r));
+		log_warn("the ledger of actions cannot be stored in init, so a crash of "
+			 "the server may lose it: %s",
+			err_text(r));
 	o->ledger.moved = false;
 }
 
@@ -63,11 +65,13 @@ static void idem_open_outputs(struct idem *o)
 			o->dir, "actions.out", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 	r = fd < 0 ? fd : store_put(o->box->store, RESTORED_OUTPUTS, fd, 0);
 	if (r < 0)
-		log_warn("init does not keep what actions print: %s", err_text(r));
+		log_warn("the output of actions cannot be stored in init, so a crash of "
+			 "the server may lose it: %s",
+			err_text(r));
 	if (fd >= 0)
 		r = outputs_open(&o->outputs, fd, max, known);
 	if (fd < 0 || r < 0)
-		log_warn("what actions print is not kept: %s", err_text(r));
+		log_warn("the output of actions cannot be stored: %s", err_text(r));
 	else
 		ledger_set_outputs(&o->ledger, &o->outputs);
 }
@@ -80,9 +84,9 @@ static int idem_open_ledger(struct idem *o, int fd)
 
 	/* An unreadable ledger is not overwritten, and the sandbox starts without it. */
 	if (r < 0 && o->dir >= 0) {
-		log_warn("the ledger of actions cannot be used: %s; this one lives in "
-			 "memory",
-			r == -EBUSY ? "another sandbox writes to it" : err_text(r));
+		log_warn("the ledger of actions in --state-dir cannot be used: %s; a new "
+			 "ledger is kept in memory",
+			r == -EBUSY ? "another sandbox uses the folder" : err_text(r));
 		fd_close(&o->dir);
 		r = ledger_open(&o->ledger, -1, "actions", -1, false, &torn);
 	}
@@ -91,7 +95,8 @@ static int idem_open_ledger(struct idem *o, int fd)
 	if (o->ledger.dir < 0)
 		fd_close(&o->dir);
 	if (torn)
-		log_warn("the last %llu bytes of the ledger of actions were not whole",
+		log_warn("the last record of the ledger of actions was incomplete; %llu "
+			 "bytes were dropped",
 			(unsigned long long)torn);
 	o->open = true;
 	idem_open_outputs(o);
@@ -121,8 +126,9 @@ struct idem *idem_new(struct box *box, const char *state, int ledger, int output
 		else
 			o->dir = fd_open(state, O_PATH | O_DIRECTORY, 0);
 		if (r || o->dir < 0)
-			log_warn("%s: %s; actions are remembered in memory", state,
-				err_text(r ? r : o->dir));
+			log_warn("--state-dir %s: %s; the ledger of actions is kept in "
+				 "memory",
+				state, err_text(r ? r : o->dir));
 	}
 	/*
 	 * The ledger may hold accepted actions, which are started without a further
@@ -131,7 +137,8 @@ struct idem *idem_new(struct box *box, const char *state, int ledger, int output
 	if (ledger >= 0 || o->dir >= 0) {
 		r = idem_open_ledger(o, ledger);
 		if (r < 0)
-			log_warn("actions of the last process are forgotten: %s",
+			log_warn("the ledger of actions was lost in the crash of the "
+				 "server: %s",
 				err_text(r));
 	}
 	return o;
@@ -155,14 +162,16 @@ struct idem_request {
 static unsigned idem_map_error(int r, const char **words)
 {
 	if (r == ERR_LIMIT) {
-		*words = "Too many actions have not ended.";
+		*words = "Too many actions are running or waiting. Try again when one "
+			 "has ended.";
 		return 429;
 	}
 	if (r == -ENOMEM) {
 		*words = "Out of memory.";
 		return 503;
 	}
-	*words = "The action cannot be recorded, and was not started: there is no room.";
+	*words = "The action cannot be recorded and was not started: the disk of the "
+		 "ledger is full.";
 	return 507;
 }
 
@@ -255,9 +264,10 @@ static int idem_begin_request(struct api *api, struct request *rq,
 	return 0;
 }
 
-static const char gone_words[] =
-	"An action of this id was done; its answer is not kept any more.";
-static const char other_words[] = "This id was used for another action.";
+static const char gone_words[] = "The action with this id has ended, and its answer is "
+				 "no longer stored. Use a new id to repeat it.";
+static const char other_words[] =
+	"This id was already used for another action. Use a new id.";
 static const char id_words[] = "an id is 1 to 64 letters, digits, - or _";
 
 /* Whether a recorded action has not begun, and no pending action belongs to it. */
@@ -370,8 +380,7 @@ int idem_submit(struct idem *o, struct str id, struct str body, bool had,
 	case LEDGER_ABSENT:
 		*e = NULL;
 		if (!body.n || had)
-			return idem_set_refusal(
-				why, 404, "There is no action of this id.");
+			return idem_set_refusal(why, 404, "No action has this id.");
 		break;
 	case LEDGER_PRESENT:
 		if (body.n && !hash_equal((*e)->body, q.digest, sizeof(q.digest)))
@@ -473,7 +482,7 @@ struct ledger_entry *idem_find(struct idem *o, struct request *rq, struct str id
 	}
 	switch (ledger_find(&o->ledger, id, &e)) {
 	case LEDGER_ABSENT:
-		request_fail(rq, 404, STR("There is no action of this id."));
+		request_fail(rq, 404, STR("No action has this id."));
 		return NULL;
 	case LEDGER_EVICTED:
 		request_fail(rq, 410, STR(gone_words));
@@ -507,7 +516,9 @@ void idem_ack(struct api *api, struct request *rq, struct str id)
 	if (!e)
 		return;
 	if (!idem_has_ended(e)) {
-		request_fail(rq, 409, STR("This action has not ended."));
+		request_fail(rq, 409,
+			STR("This action has not ended. Cancel it or wait for its end "
+			    "first."));
 		return;
 	}
 	r = ledger_ack(&api->idem->ledger, e);

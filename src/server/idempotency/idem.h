@@ -14,7 +14,7 @@
 #define RESTORED_LEDGER "ledger"
 #define RESTORED_OUTPUTS "outputs"
 /* The error for a request with a lower lease than the highest seen. */
-#define IDEM_FENCED "fenced: a higher lease was shown."
+#define IDEM_FENCED "fenced: a request with a higher lease was received."
 
 struct pending_action;
 struct idem_reader;

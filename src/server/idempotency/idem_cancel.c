@@ -43,8 +43,8 @@ void pending_action_stop(struct pending_action *d)
 		return;
 	}
 	if (r < 0)
-		log_warn(
-			"action %s cannot be told to end: %s", d->entry->id, err_text(r));
+		log_warn("action %s: the signal to end it cannot be sent: %s",
+			d->entry->id, err_text(r));
 	if (how < ACT_STOP_KILL && !idem_has_ended(d->entry))
 		timer_set(d->idem->box->loop, &d->escalate_timer, patience[how],
 			idem_cancel_on_escalate);
@@ -79,7 +79,8 @@ static void idem_cancel_on_unattended(struct timer *t)
 	int r = idem_cancel_action(d->idem, d->entry, ACT_STOP_INT);
 
 	if (r < 0)
-		log_warn("action %s, which nobody waits for, cannot be cancelled: %s",
+		log_warn("action %s: it cannot be cancelled after the loss of its "
+			 "connection: %s",
 			d->entry->id, err_text(r));
 }
 

@@ -275,7 +275,9 @@ void idem_events(struct api *api, struct request *rq, struct str name)
 	if (!idem_is_ready(api->idem, rq))
 		return;
 	if (w.after > api->idem->ledger.event) {
-		request_fail(rq, 416, STR("So much has not happened in this sandbox."));
+		request_fail(rq, 416,
+			STR("The number is higher than that of the last event of this "
+			    "sandbox."));
 		return;
 	}
 	r = idem_reader_new(api->idem, rq, &ops);

@@ -59,7 +59,7 @@ static void idem_output_reply_part(struct idem *o, struct request *rq,
 		return;
 	}
 	if (err < 0) {
-		request_fail(rq, 500, STR("What the action printed cannot be read."));
+		request_fail(rq, 500, STR("The output of the action cannot be read."));
 		return;
 	}
 	request_add_field(rq, STR("x-state"), str_c(idem_get_entry_state(e)));
@@ -129,7 +129,7 @@ static void idem_output_answer(struct reader *r)
 	if (e)
 		idem_output_reply_part(idem_reader_get_idem(r), r->rq, e, r);
 	else
-		request_fail(r->rq, 410, STR("What the action printed is not kept."));
+		request_fail(r->rq, 410, STR("The output of the action is not stored."));
 }
 
 static bool idem_output_has_more(const struct reader *r)

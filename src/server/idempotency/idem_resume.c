@@ -78,7 +78,7 @@ void idem_resume_started(struct idem *o)
 			first = r;
 	}
 	if (first)
-		log_warn("the ends of interrupted actions cannot be kept: %s",
+		log_warn("the ends of interrupted actions cannot be recorded: %s",
 			err_text(first));
 }
 

@@ -37,8 +37,8 @@ static const char cancelled[] =
 static const char stopped[] =
 	"ERROR: This action was cancelled while it was on its way. Whether it had an "
 	"effect is not known; it is not done again under the same id.";
-static const char lost[] = "ERROR: This action is done, but its answer could not be "
-			   "kept: there was no room.";
+static const char lost[] = "ERROR: This action has ended, but its answer could not be "
+			   "stored: no space was left.";
 
 /* --- Answers ------------------------------------------------------------------ */
 
@@ -181,7 +181,8 @@ static void idem_answer_waiter(struct idem_waiter *a)
 	else if (idem_has_ended(e))
 		idem_reply(o, rq, e, false);
 	else
-		request_fail(rq, 503, STR("The sandbox stops before this action ends."));
+		request_fail(rq, 503,
+			STR("The sandbox is stopping, and this action has not ended."));
 }
 
 void pending_action_answer_waiters(struct pending_action *d)
@@ -270,7 +271,7 @@ static void pending_action_finish(
 	r = ledger_end(&o->ledger, d->entry, how, status, answer);
 	d->unrecorded_status = r < 0 && answer.n ? status : 0;
 	if (r < 0)
-		log_warn("the answer to action %s cannot be kept: %s", d->entry->id,
+		log_warn("the answer of action %s cannot be stored: %s", d->entry->id,
 			err_text(r));
 	idem_compact(o);
 	idem_wake(o);

@@ -30,7 +30,7 @@ static void attach_claim_stdin(struct attachment *a)
 	}
 	a->sends_stdin = !a->is_muted;
 	if (a->is_muted)
-		attach_send_error(a, "stdin belongs to a newer attachment.");
+		attach_send_error(a, "stdin is used by a newer attachment.");
 }
 
 /* Returns how many bytes were handled. Bytes without a reader are discarded and count. */
@@ -94,7 +94,7 @@ static void attach_queue_stdin(struct attachment *a, struct str bytes)
 	if (!attach_count_input(a))
 		bytes = str_skip(bytes, attach_write_stdin(a, bytes));
 	if (attach_count_input(a) + bytes.n > ATTACH_WINDOW) {
-		attach_fail(a, "There is more stdin than the window has.");
+		attach_fail(a, "More stdin was sent than the window allows.");
 		return;
 	}
 	if (a->input_at > a->input.n / 2) {
@@ -134,7 +134,7 @@ static void attach_signal(struct attachment *a, struct params *p)
 			a->follower.process, signo, (enum process_target)target);
 	/* The process may have ended meanwhile: this is no error of the peer. */
 	if (r < 0 && r != -ESRCH)
-		attach_send_error(a, "The process cannot be sent the signal.");
+		attach_send_error(a, "The signal cannot be sent to the process.");
 }
 
 static void attach_resize(struct attachment *a, struct params *p)

@@ -234,7 +234,7 @@ static int attach_begin_next(struct attachment *a)
 	int r = 1;
 
 	if (process_is_removed(p)) {
-		attach_fail(a, "The process is not there any more.");
+		attach_fail(a, "The process was removed.");
 		return 0;
 	}
 	for (unsigned i = 0; i < n && r == 1; i++)

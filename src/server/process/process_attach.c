@@ -204,7 +204,7 @@ static bool attachment_read_query(
 		process_output(p, i, &o);
 		if ((i ? q->stderr_at : q->stdout_at) <= o.end)
 			continue;
-		request_fail(rq, 416, STR("The process has not printed so much."));
+		request_fail(rq, 416, STR("The offset is beyond the end of the output."));
 		return false;
 	}
 	return true;
@@ -340,7 +340,7 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 	struct attachment *a;
 
 	if (!p) {
-		request_fail(rq, 404, STR("There is no process of that id."));
+		request_fail(rq, 404, STR("No process has this id."));
 		return;
 	}
 	if (!attachment_check_upgrade(rq) || !attachment_read_query(rq, p, &q))
@@ -349,7 +349,7 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 	if (!a) {
 		request_fail(rq, 503,
 			all->n < ATTACH_MAX ? STR("The sandbox is out of memory.")
-					    : STR("There are too many attachments."));
+					    : STR("Too many attachments are open."));
 		return;
 	}
 	a->lease = attachment_read_lease(rq);

@@ -55,7 +55,7 @@ static size_t process_input_count_skip(struct process_stdin_body *in, size_t n)
 	if (in->offset == UINT64_MAX || in->offset == taken)
 		return 0;
 	if (in->offset > taken) {
-		in->failed = "Another request has written to stdin meanwhile.";
+		in->failed = "Another request has written to stdin in the meantime.";
 		return n;
 	}
 	known = taken - in->offset;
@@ -77,7 +77,7 @@ static size_t process_input_on_body(struct request *rq, struct str piece)
 	if (skip < piece.n)
 		n = process_stdin_write(in->process, str_skip(piece, skip));
 	if (n < 0) {
-		in->failed = "The process reads no more of stdin.";
+		in->failed = "The process has closed its stdin.";
 		return piece.n;
 	}
 	process_input_advance(in, skip + (size_t)n);

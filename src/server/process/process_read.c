@@ -171,8 +171,8 @@ static bool process_read_find_output(
 	if (pty == str_ends(rq->path, STR("/pty")))
 		return true;
 	request_fail(rq, 404,
-		pty ? STR("The process has a pty: its output is /pty.")
-		    : STR("The process has no pty: its outputs are /stdout and "
+		pty ? STR("The process has a pty. Read its output from /pty.")
+		    : STR("The process has no pty. Read its output from /stdout and "
 			  "/stderr."));
 	return false;
 }

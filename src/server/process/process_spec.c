@@ -12,7 +12,7 @@ enum {
 	SPEC_USER = 256,      /* a name and a group; Linux has names of 32 letters */
 };
 
-static const char nul_text[] = "it must be a text without NUL";
+static const char nul_text[] = "it must be a string without NUL bytes";
 
 int process_spec_parse(struct params *p, struct str text)
 {
@@ -57,7 +57,7 @@ static int process_spec_read_argv(struct params *p, struct process_spec *out)
 
 	if (json_type(list) != JSON_ARRAY || !n)
 		return params_set_error(
-			p, "argv", "it must be a list of one text at least");
+			p, "argv", "it must be a list of at least one string");
 	out->argv = argv = arena_array(p->arena, n + 1, sizeof(*argv));
 	if (!argv)
 		return process_spec_set_nomem(p);
@@ -132,7 +132,7 @@ static int process_spec_read_variable(
 	if (!name.n || str_find_byte(name, '=') < name.n ||
 		str_find_byte(name, '\0') < name.n)
 		return params_set_error(
-			p, "env", "a name must not be empty or have = or NUL");
+			p, "env", "a name must not be empty or contain = or NUL");
 	r = json_type(v) == JSON_NULL ? 0 : process_spec_read_text(p, "env", v, &value);
 	return r ? r : process_spec_put_variable(p, env, name, value);
 }
@@ -199,7 +199,8 @@ static int process_spec_read_pty(struct params *p, struct process_spec *out)
 		return params_set_error(
 			p, "pty", "it must be an object with rows and columns");
 	if (out->writes_to_log)
-		return params_set_error(p, "output", "the log takes no output of a pty");
+		return params_set_error(
+			p, "output", "the output of a pty cannot be written to the log");
 	out->pty = true;
 	r = process_size_read(&inner, &out->rows, &out->columns);
 	if (r)

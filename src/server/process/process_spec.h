@@ -32,8 +32,8 @@ extern const char *const process_targets[];
 
 /* The answer to a start with another user than that of the sandbox. */
 #define PROCESS_USER_FIXED \
-	"The server has no session key, so processes have the user of the sandbox. " \
-	"Start it with a key to choose another one."
+	"The server has no session key, so processes run as the sandbox user. " \
+	"Start it with a session key to choose another user."
 
 /* Writes the process object. */
 void process_write(struct jw *w, const struct process *p);

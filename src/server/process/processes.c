@@ -17,7 +17,7 @@ struct process *processes_find(struct api *api, struct request *rq, struct str i
 	struct process *p = process_find(api->processes, id);
 
 	if (!p)
-		request_fail(rq, 404, STR("There is no process of that id."));
+		request_fail(rq, 404, STR("No process has this id."));
 	return p;
 }
 
@@ -144,7 +144,7 @@ static void processes_answer_start(struct process_waiter *w, unsigned status)
 		reason = process_failure(w->process, &detail);
 		processes_reply_failure(w->rq, 422, reason, detail);
 	} else if (process_state(w->process) == PROCESS_STARTING) {
-		request_fail(w->rq, 503, STR("The server stops."));
+		request_fail(w->rq, 503, STR("The server is stopping."));
 	} else {
 		processes_reply_object(w->rq, status, w->process);
 	}
@@ -177,8 +177,8 @@ static void processes_refuse_start(struct request *rq, int err, const char *why)
 
 	if (err == ERR_LIMIT) {
 		snprintf(text, sizeof(text),
-			"%d processes run already. Wait for the end of some, or end "
-			"them.",
+			"%d processes are running already, which is the maximum. Wait "
+			"until some have ended, or end them.",
 			PROCESSES_MAX);
 		request_fail(rq, 429, str_c(text));
 		return;
@@ -337,7 +337,8 @@ static void processes_answer_delete(struct process_waiter *w)
 
 	if (!processes_has_exited(p)) {
 		request_fail(w->rq, 409,
-			STR("The process was killed and does not end. Try again later."));
+			STR("The process was killed but has not ended yet. Try again "
+			    "later."));
 		return;
 	}
 	process_remove(p);
@@ -377,11 +378,11 @@ static void processes_reply_result(struct request *rq, struct process *p, int r)
 		return;
 	}
 	if (r == -ESRCH)
-		snprintf(text, sizeof(text), "The process does not run any more.");
+		snprintf(text, sizeof(text), "The process has ended.");
 	else if (r == -ENOTTY)
 		snprintf(text, sizeof(text), "The process has no pty.");
 	else
-		snprintf(text, sizeof(text), "The process cannot be reached: %s.",
+		snprintf(text, sizeof(text), "The process does not accept it: %s.",
 			err_text(r));
 	request_fail(rq, 409, str_c(text));
 }

@@ -77,7 +77,7 @@ static struct channel *channel_action_begin(struct stream *s,
 		stream_get_api(s)->last_action = clock_ms();
 	if (from > idem_output_end(e))
 		return channel_action_refuse(
-			why, 416, "The action has not printed so much.");
+			why, 416, "The offset is beyond the end of the output.");
 	f = channel_action_new(o, e);
 	if (!f)
 		return channel_action_refuse(why, 503, "Out of memory.");
@@ -127,7 +127,7 @@ static int channel_action_send_output(
 		ledger_channel_get_idem(&f->base), e, f->at, max, &bytes, &part);
 
 	if (r < 0) {
-		channel_close(c, -1, "What the action printed cannot be read.");
+		channel_close(c, -1, "The output of the action cannot be read.");
 	} else {
 		if (part.from > f->at)
 			channel_send_gap(c, f->at, part.from);
@@ -153,8 +153,8 @@ static int channel_action_send_answer(
 		ledger_channel_get_idem(&f->base), e, f->at, max, &bytes, &all);
 
 	if (r < 0) {
-		channel_close(&f->base.channel, -1,
-			"The answer to this action cannot be read.");
+		channel_close(
+			&f->base.channel, -1, "The answer of the action cannot be read.");
 		buf_free(&bytes);
 		return -1;
 	}
@@ -179,7 +179,7 @@ static int channel_action_send_next(struct channel *c, size_t max)
 	if (max > STREAM_PIECE)
 		max = STREAM_PIECE;
 	if (!e) {
-		channel_close(c, -1, "The action is not kept any more.");
+		channel_close(c, -1, "The action is no longer stored.");
 		return -1;
 	}
 	if (f->state == ACTION_CHANNEL_ANSWER)
@@ -200,7 +200,7 @@ static int channel_action_send_next(struct channel *c, size_t max)
 static void channel_action_input(struct channel *c, struct str bytes)
 {
 	(void)bytes;
-	channel_close(c, -1, "An action takes no input.");
+	channel_close(c, -1, "A channel of an action accepts no input.");
 }
 
 static void channel_action_cancel(struct channel *c, unsigned mode)

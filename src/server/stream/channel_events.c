@@ -34,10 +34,13 @@ static struct channel *channel_events_begin(struct stream *s,
 	struct events_channel *n = NULL;
 
 	if (idem_prepare(o))
-		*why = (struct channel_refusal){507, "What happens is not recorded.", ""};
-	else if (ask->offset != UINT64_MAX && ask->offset > o->ledger.event)
 		*why = (struct channel_refusal){
-			416, "So much has not happened in this sandbox.", ""};
+			507, "Events are not recorded in this sandbox.", ""};
+	else if (ask->offset != UINT64_MAX && ask->offset > o->ledger.event)
+		*why = (struct channel_refusal){416,
+			"The number is higher than that of the last event of this "
+			"sandbox.",
+			""};
 	else
 		n = channel_events_new(
 			o, ask->offset == UINT64_MAX ? o->ledger.event : ask->offset);
@@ -105,7 +108,7 @@ static int channel_events_send_next(struct channel *c, size_t max)
 static void channel_events_input(struct channel *c, struct str bytes)
 {
 	(void)bytes;
-	channel_close(c, -1, "Events take no input.");
+	channel_close(c, -1, "A channel of events accepts no input.");
 }
 
 const struct channel_kind channel_events = {

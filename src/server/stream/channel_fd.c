@@ -208,7 +208,7 @@ static void channel_fd_end_input(struct channel *c)
 static void channel_fd_resize(struct channel *c, uint16_t rows, uint16_t columns)
 {
 	if (pty_resize(channel_fd_cast(c)->fd, rows, columns) < 0)
-		channel_send_error(c, "The terminal does not take a size.");
+		channel_send_error(c, "The size of the terminal cannot be set.");
 }
 
 static void channel_fd_free_memory(struct later *later)
@@ -330,15 +330,14 @@ static struct fd_channel *channel_fd_resume_terminal(
 	struct fd_channel *p = channel_fd_find_terminal(s->all, ask->terminal);
 
 	if (!p) {
-		*why = (struct channel_refusal){
-			404, "There is no terminal of that name.", ""};
+		*why = (struct channel_refusal){404, "No terminal has this name.", ""};
 		return NULL;
 	}
 	if (ask->offset != UINT64_MAX &&
 		(ask->offset < p->unacked_at ||
 			ask->offset > p->unacked_at + p->unacked.n)) {
 		*why = (struct channel_refusal){
-			416, "This is not where the terminal can go on.", ""};
+			416, "The terminal cannot continue at this offset.", ""};
 		return NULL;
 	}
 	if (p->channel.stream)
@@ -396,8 +395,8 @@ static struct fd_channel *channel_fd_new_terminal(
 
 	if (ok && (!ask->keep || channel_fd_set_name(p)))
 		return p;
-	why->message = setup->path ? "No terminal could be made."
-				   : "There is no shell in this sandbox.";
+	why->message = setup->path ? "No terminal could be created."
+				   : "The sandbox has no shell.";
 	if (p)
 		channel_fd_free(&p->channel);
 	return NULL;

@@ -102,7 +102,7 @@ static void channel_process_cancel(struct channel *c, unsigned mode)
 		signals[mode], PROCESS_TREE);
 
 	if (r < 0 && r != -ESRCH)
-		channel_send_error(c, "The process cannot be sent the signal.");
+		channel_send_error(c, "The signal cannot be sent to the process.");
 }
 
 /* --- The beginning ------------------------------------------------------------------ */
@@ -139,8 +139,8 @@ static struct process *channel_process_start_spec(
 		return channel_process_refuse(why, (unsigned)r, params->error);
 	r = process_start(api->processes, &spec, &p, &what);
 	if (r == ERR_LIMIT)
-		return channel_process_refuse(
-			why, 429, "Too many processes run already.");
+		return channel_process_refuse(why, 429,
+			"The maximum number of processes is reached. End one of them.");
 	if (r == ERR_REFUSED)
 		return channel_process_refuse(why, 422, PROCESS_USER_FIXED);
 	if (r < 0)
@@ -171,13 +171,12 @@ static struct process *channel_process_find(
 	struct process_output o;
 
 	if (!p)
-		return channel_process_refuse(
-			why, 404, "There is no process of that id.");
+		return channel_process_refuse(why, 404, "No process has this id.");
 	for (unsigned i = 0; i < PROCESS_OUTPUTS && i < process_outputs(p); i++) {
 		process_output(p, i, &o);
 		if (want[i] > o.end)
 			return channel_process_refuse(
-				why, 416, "The process has not printed so much.");
+				why, 416, "The offset is beyond the end of the output.");
 	}
 	return p;
 }
@@ -366,7 +365,7 @@ static int channel_process_send_next(struct channel *c, size_t max)
 		return 0;
 	}
 	if (process_is_removed(p))
-		return channel_process_close(x, -1, "The process is not there any more.");
+		return channel_process_close(x, -1, "The process was removed.");
 	if (x->follower.releases)
 		channel_process_release(x);
 	r = channel_process_send_frame(x, max, &open);

@@ -88,8 +88,9 @@ static struct channel *channel_session_begin(struct stream *s,
 	}
 	v = session ? channel_session_new(session_shell(session)) : NULL;
 	if (!v) {
-		why->message =
-			session ? "Out of memory." : "There is no session of that name.";
+		why->message = session ? "Out of memory."
+				       : "No session has this name. GET /v1/sessions "
+					 "lists the sessions.";
 		return NULL;
 	}
 	/* An offset of another process of the server is meaningless here. */
@@ -240,9 +241,9 @@ static void channel_session_input(struct channel *c, struct str bytes)
 			: shell_type(v->shell, bytes);
 	channel_ack_input(c, bytes.n);
 	if (r == -ESRCH)
-		channel_send_error(c, "No command is running that would take input.");
+		channel_send_error(c, "No command is running that accepts input.");
 	else if (r < 0)
-		channel_send_error(c, "The terminal does not take the input.");
+		channel_send_error(c, "The terminal does not accept the input.");
 }
 
 static void channel_session_resize(struct channel *c, uint16_t rows, uint16_t columns)
@@ -250,7 +251,8 @@ static void channel_session_resize(struct channel *c, uint16_t rows, uint16_t co
 	struct session_channel *v = channel_session_cast(c);
 
 	if (!v->shell || shell_resize(v->shell, rows, columns) < 0)
-		channel_send_error(c, "There is no terminal that has a size.");
+		channel_send_error(
+			c, "The session has no terminal whose size can be set.");
 }
 
 static void channel_session_free_memory(struct later *later)

@@ -123,7 +123,7 @@ static void stream_send_hello(struct stream *s)
 	struct jw w;
 
 	if (idem_prepare(s->all->api->idem))
-		log_warn("stream: what happens cannot be recorded");
+		log_warn("stream: events cannot be recorded");
 	stream_begin_text(s, &w, "hello");
 	jw_key(&w, "version");
 	jw_uint(&w, 1);
@@ -405,13 +405,14 @@ void streams_open(struct api *api, struct request *rq, struct str name)
 
 	(void)name;
 	if (!request_is_local_origin(rq)) {
-		request_fail(rq, 403, STR("This Origin may not ask."));
+		request_fail(
+			rq, 403, STR("Requests with this Origin header are refused."));
 		return;
 	}
 	if (all->n < STREAMS_MAX && !all->stopping)
 		s = stream_new(all, NULL, NULL);
 	if (!s) {
-		request_fail(rq, 503, STR("There are too many streams."));
+		request_fail(rq, 503, STR("Too many streams are open."));
 		return;
 	}
 	s->trusted = true;
@@ -454,7 +455,8 @@ void streams_stop(struct streams *all)
 	all->stopping = true;
 	LIST_EACH (struct stream, s, &all->list, node)
 		if (s->ws)
-			ws_conn_close(s->ws, WS_GOING_AWAY, STR("the sandbox stops"));
+			ws_conn_close(
+				s->ws, WS_GOING_AWAY, STR("the sandbox is stopping"));
 }
 
 void streams_del(struct streams *all)

@@ -64,13 +64,13 @@ static void stream_frames_on_open(struct stream *s, const struct stream_request 
 	struct jw w;
 
 	if (!ask->id)
-		why.message = "A channel needs an id from 1 on.";
+		why.message = "The id of a channel must be 1 or higher.";
 	else if (stream_find(s, ask->id))
-		why.message = "There is a channel of this id.";
+		why.message = "A channel with this id is already open.";
 	else if (s->channels_n == STREAM_CHANNELS_MAX)
-		why.message = "There are too many channels.";
+		why.message = "Too many channels are open in this stream.";
 	else if (!s->trusted && !kind->open)
-		why.message = "The key has to be shown before.";
+		why.message = "The session key is required first.";
 	/* A buffer of its own, because another channel may send a frame meanwhile. */
 	stream_begin_text_in(&text, &w, "opened");
 	jw_key(&w, "id");
@@ -104,7 +104,7 @@ static void stream_frames_on_ack(struct stream *s, const struct stream_request *
 	if (!c)
 		return;
 	if (ask->bytes > c->sent) {
-		channel_close(c, -1, "More was acknowledged than sent.");
+		channel_close(c, -1, "More bytes were acknowledged than sent.");
 		return;
 	}
 	if (ask->bytes > c->acked)
@@ -164,7 +164,7 @@ static void stream_frames_on_lease(struct stream *s, const struct stream_request
 	int r = s->trusted ? idem_set_lease(s->all->api->idem, ask->lease) : -EACCES;
 
 	if (r == -EACCES) {
-		stream_send_error(s, 0, "error", "The key has to be shown before.");
+		stream_send_error(s, 0, "error", "The session key is required first.");
 	} else if (r && r != ERR_RANGE) {
 		stream_send_error(s, 0, "error", "The lease cannot be recorded.");
 	} else {
@@ -279,23 +279,25 @@ void stream_handle_bytes(struct stream *s, struct str frame)
 
 	if (r == ERR_SYNTAX || (!r && f.kind != CHANNEL_INPUT)) {
 		stream_send_error(
-			s, 0, "error", "A binary frame is input, behind its head.");
+			s, 0, "error", "A binary frame must be input with its header.");
 		return;
 	}
 	if (r) {
-		ws_conn_close(s->ws, WS_PROTOCOL, STR("bytes have changed on their way"));
+		ws_conn_close(
+			s->ws, WS_PROTOCOL, STR("the checksum of a frame is wrong"));
 		return;
 	}
 	c = stream_find(s, f.id);
 	if (!c)
 		return;
 	if (f.at != c->received || f.span != f.bytes.n) {
-		channel_close(c, -1, "This is not the next of the input.");
+		channel_close(
+			c, -1, "The input does not continue at the expected offset.");
 		return;
 	}
 	c->received += f.bytes.n;
 	if (c->received - c->handled > STREAM_INPUT)
-		channel_close(c, -1, "There is more input than its window has.");
+		channel_close(c, -1, "More input was sent than the window allows.");
 	else
 		c->kind->input(c, f.bytes);
 }

@@ -12,7 +12,7 @@ void stream_proof_offer(struct stream *s)
 	if (!s->all->api->box->config->has_key)
 		return;
 	if (random_bytes(s->proof.nonces.sandbox, PROOF_NONCE))
-		log_warn("stream: no random bytes for a proof");
+		log_warn("stream: the system returns no random bytes for a proof");
 	else
 		s->proof.step = STREAM_PROOF_OFFERED;
 }
@@ -38,8 +38,8 @@ void stream_proof_answer(struct stream *s, const struct stream_request *ask)
 	if (s->proof.step != STREAM_PROOF_OFFERED ||
 		hex_decode(ask->nonce, s->proof.nonces.backend, PROOF_NONCE)) {
 		stream_send_error(s, 0, "error",
-			"A proof needs a nonce of 16 bytes, and is given once, on a "
-			"stream whose hello has a nonce.");
+			"A proof requires a nonce of 16 bytes, and can be requested "
+			"once, on a stream whose hello has a nonce.");
 		return;
 	}
 	s->proof.step = STREAM_PROOF_ANSWERED;
@@ -58,7 +58,8 @@ void stream_proof_check(struct stream *s, const struct stream_request *ask)
 	uint8_t proof[SHA256_LEN];
 
 	if (s->proof.step != STREAM_PROOF_ANSWERED) {
-		stream_send_error(s, 0, "error", "No proof is due on this stream.");
+		stream_send_error(
+			s, 0, "error", "No proof was requested on this stream.");
 		return;
 	}
 	if (hex_decode(ask->proof, proof, sizeof(proof)) == 0 &&

@@ -152,7 +152,7 @@ def test_large():
         eq((first.status, first.json()["observation"]), (200, "read"), "it is answered")
         ok(len(first.body) > 16 << 20, "with all of it")
         again = ask(client, "POST", "/execute_action", read)
-        has(again.json()["content"], "its answer could not be kept", "who asks again is told")
+        has(again.json()["content"], "its answer could not be stored", "who asks again is told")
 
 
 def test_native():
@@ -259,7 +259,7 @@ def restart(state):
         f.write(b"half of a rec")
     with Client("--state-dir", state) as client:
         eq(keyed(client, "kept", "echo $RANDOM").body, kept, "a torn end takes nothing else")
-        has(client.log(), "the last 13 bytes of the ledger of actions were not whole", "is told")
+        has(client.log(), "the last record of the ledger of actions was incomplete; 13 bytes were dropped", "is told")
         eq(os.path.getsize(state + "/actions.torn"), 13, "and kept")
         client.kill()
     with open(state + "/actions", "wb") as f:

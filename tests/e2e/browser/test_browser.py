@@ -344,7 +344,7 @@ def test_none():
                 has(plugin(client)["why"], why, "the reason")
                 has(plugin(client)["why"], "--plugin browser", "...and how to get one")
                 # A call that comes a second later looks again, and tells where.
-                ok(until(lambda: client.act("browse", url=URL) and "no browser is in" in client.log()),
+                ok(until(lambda: client.act("browse", url=URL) and "no browser was found in" in client.log()),
                    "the places are told", client.log())
                 has(client.log(), "/usr/lib/chromium/chromium-headless-shell", "...one by one")
     with start("--browsergym-eval-env", "webarena") as client:

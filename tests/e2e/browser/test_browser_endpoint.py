@@ -126,9 +126,9 @@ class Nonsense(browsers.Pages):
 def test_none():
     port = Site(Nonsense).port
     for at, why in ((f"ws://127.0.0.1:{free_port()}/x", "Connection refused"),
-                    (f"ws://127.0.0.1:{port}/x", "the server refuses the WebSocket"),
-                    (f"http://127.0.0.1:{port}", "the server refuses the WebSocket"),
-                    (f"http://127.0.0.1:{SITE.port}", "it is no browser that lets itself be driven")):
+                    (f"ws://127.0.0.1:{port}/x", "the server refused the WebSocket"),
+                    (f"http://127.0.0.1:{port}", "the server refused the WebSocket"),
+                    (f"http://127.0.0.1:{SITE.port}", "it is not the DevTools endpoint of a browser")):
         with Client("--cdp", at) as client:
             for _ in range(2):
                 got = do(client, "noop(0)")

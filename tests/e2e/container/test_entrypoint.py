@@ -181,11 +181,11 @@ def test_crash():
 
 def test_wrong_arguments():
     for argv, words in (
-            (["--entrypoint", "run"], "stand behind --"),
-            (["--entrypoint", "wait", "--"], "stand behind --"),
-            (["--", "true"], "no --entrypoint"),
+            (["--entrypoint", "run"], "give it after --"),
+            (["--entrypoint", "wait", "--"], "give it after --"),
+            (["--", "true"], "without --entrypoint"),
             (["--entrypoint", "x", "--", "y"], "none, run or wait"),
-            (["--entrypoint", "none", "--", "y"], "no --entrypoint")):
+            (["--entrypoint", "none", "--", "y"], "without --entrypoint")):
         code, _, err = run_client("serve", "8000", *argv)
         ok(code == 100 and words in err, f"{argv}", code, err)
 

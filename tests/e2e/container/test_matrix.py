@@ -235,7 +235,7 @@ ROWS = (
     Row("/openhands of its own", base(shell, {"openhands/own": b"x"}), "--via", "put",
         do="ls /openhands; cat /openhands/own", see="own\nx"),
     *(Row(f"/.od is a file, by {way}", base(shell, {".od": b""}), "--via", way, refused=(
-        "cannot be used: its /.od is no directory",)) for way in ("auto", "bind", "put", "volume", "build")),
+        "cannot be used: its /.od is not a directory",)) for way in ("auto", "bind", "put", "volume", "build")),
     Row("/bin/sh without its loader", base(lambda: {"bin/sh": read("/bin/dash")})),
     Row("/bin/sh without its loader, and busybox", base(lambda: {
         "bin/sh": read("/bin/dash"), "bin/busybox": read(BUSYBOX)})),
@@ -266,7 +266,7 @@ ROWS = (
         do="cut -d' ' -f2 /proc/mounts | grep -x -e /etc -e /openhands -e /tmp -e '/a.040b/.*' -e "
         "/bin/x | wc -l", see="5"),
     Row("VOLUME over /.od", base(shell, Volumes={"/.od/": {}}),
-        refused=("it declares a VOLUME over /.od, where the client stands",)),
+        refused=("it declares a VOLUME at or above /.od, which is the folder of the client",)),
     Row("ONBUILD", base(shell, OnBuild=["RUN false"])),
     Row("ONBUILD, by build", base(shell, OnBuild=["RUN false"]), "--via", "build",
         needs=(not PODMAN, "Podman tells of none, and its builder executes it")),

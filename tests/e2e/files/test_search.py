@@ -95,7 +95,7 @@ def test_errors():
                 ({"pattern": "a", "hidden": "x"}, 422, "hidden: it must be true or false"),
                 ({"pattern": "a", "mode": "x"}, 422, "mode: it must be one of lines, files, counts"),
                 ({"pattern": "a", "glob": "["}, 422, "glob: a '[' without its ']'"),
-                ({"pattern": "a", "session": "x"}, 422, "session: there is none of that name"),
+                ({"pattern": "a", "session": "x"}, 422, "session: no session has this name"),
                 ({"pattern": "a", "session": "x", "path": "/nothing"}, 404, None),
                 ({"pattern": "a", "session": ""}, 200, None),
                 ({"pattern": "a", "before": "1001"}, 422, "before: it must be a number from 0 to 1000"),

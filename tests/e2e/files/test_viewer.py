@@ -88,9 +88,9 @@ def test_refusals():
         eq(got.status, 500, "a link to what is no image")
         has(page(got), "<p>It is neither PNG, JPEG, GIF nor PDF.</p>", "its content is what counts")
         os.mkfifo(client.work + "/pipe.png")
-        has(page(view(port, client.work + "/pipe.png")), "It is no regular file.", "a FIFO is not waited for")
+        has(page(view(port, client.work + "/pipe.png")), "It is not a regular file.", "a FIFO is not waited for")
         os.symlink("/dev/zero", client.work + "/zero.png")
-        has(page(view(port, client.work + "/zero.png")), "It is no regular file.", "nor is a device read")
+        has(page(view(port, client.work + "/zero.png")), "It is not a regular file.", "nor is a device read")
         with open(client.work + "/big.png", "wb") as f:
             f.write(PNG)
             f.truncate((16 << 20) + 1)

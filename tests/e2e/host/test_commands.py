@@ -79,7 +79,7 @@ def test_start():
     good("rm", "-f", name)
     got = od("start", name)
     eq(got.returncode, 111, "start of a sandbox that is not there fails")
-    has(got.stderr, f"there is no sandbox {name}", "with its name")
+    has(got.stderr, f"no sandbox is named {name}", "with its name")
 
 
 def test_restart():
@@ -172,7 +172,7 @@ def test_inspect_several():
     got = od("inspect", names[0], f"{real.PREFIX}-absent", names[1])
     eq((got.returncode, [d["name"] for d in json.loads(got.stdout)]), (111, names),
        "inspect prints those that are there, as docker inspect")
-    has(got.stderr, "there is no sandbox", "and tells of the others")
+    has(got.stderr, "no sandbox is named", "and tells of the others")
     if DOCKER:
         theirs = docker("inspect", names[0], f"{real.PREFIX}-absent", names[1])
         eq([d["Name"] for d in json.loads(theirs.stdout)], ["/" + n for n in names],
@@ -322,7 +322,7 @@ def test_sessions():
     good("stop", "-t", "1", name)
     got = od("sessions", name)
     eq(got.returncode, 111, "sessions of a stopped sandbox fails")
-    has(got.stderr, "does not run", "and says why")
+    has(got.stderr, "is not running", "and says why")
     good("rm", name)
 
 
@@ -340,8 +340,8 @@ def test_build_tag():
     eq(BOX.content(name, "echo hi"), "hi", "run of that name works")
     eq(inspect(name)["injection_method"], "image", "and injects nothing")
     good("rm", "-f", name)
-    for bad, words in (("UPPER:x", "cannot be the name"), ("a@sha256:" + "0" * 64, "cannot be the name"),
-                       ("0" * 64, "cannot be the name"), ("od-runtime:mine", "od-runtime gives")):
+    for bad, words in (("UPPER:x", "is not a valid image name"), ("a@sha256:" + "0" * 64, "is not a valid image name"),
+                       ("0" * 64, "is not a valid image name"), ("od-runtime:mine", "are reserved for the images")):
         got = od("build", "-t", bad, IMAGE)
         eq(got.returncode, 100, f"build -t {bad[:20]} is refused")
         has(got.stderr, words, "with the reason")
@@ -410,12 +410,12 @@ def tls_connected(listen, cert, name, via):
 
 
 def test_connect_refused():
-    for options, words in ((("--connect", "http://x/"), "no address of a backend"),
+    for options, words in ((("--connect", "http://x/"), "is not the URL of a backend"),
                            (("--connect", "wss://x/connect"), "--connect-ca or --connect-pin"),
                            (("--connect-id", "a"), "need --connect"),
-                           (("--connect", "ws://x/", "--connect-id", "a b"), "cannot be the name"),
-                           (("--connect", "ws://x/", "--connect-pin", "12"), "no SHA-256"),
-                           (("--connect", "ws://x/", "--connect-cert", "/x"), "go together")):
+                           (("--connect", "ws://x/", "--connect-id", "a b"), "is not a valid name of a sandbox"),
+                           (("--connect", "ws://x/", "--connect-pin", "12"), "is not a SHA-256"),
+                           (("--connect", "ws://x/", "--connect-cert", "/x"), "need each other")):
         got = od("run", "--name", BOX.name(), *options, IMAGE)
         eq(got.returncode, 100, f"run {' '.join(options)} is refused")
         has(got.stderr, words, "with the reason")

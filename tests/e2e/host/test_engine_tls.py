@@ -110,7 +110,7 @@ def test_refused():
             ("an issuer that may not", Cert("engine", sub, dns=["localhost"]), "no trusted|may not"),
             ("an issuer with constraints", Cert("engine", nc, dns=["localhost"]),
              "no trusted|constraints"),
-            ("self-signed", Cert("engine", dns=["localhost"]), "no trusted")):
+            ("self-signed", Cert("engine", dns=["localhost"]), "not signed by a trusted authority")):
         with Far(cert, asks=False) as far:
             got = od(far, "ps")
             ok(got.returncode == 111 and any(w in got.stderr for w in words.split("|")),

@@ -251,7 +251,7 @@ def test_run_detached_rm():
 def test_timeout():
     got = execute("--timeout", "1", NAME, "sh", "-c", "trap '' TERM INT; echo first; setsid sleep 2468 & sleep 2468")
     eq((got.returncode, got.stdout), (124, b"first\n"), "--timeout")
-    has(got.stderr, b"has not ended within --timeout 1", "the error of --timeout")
+    has(got.stderr, b"did not end within --timeout 1", "the error of --timeout")
     ok(gone("sleep 2468") <= 2, "the whole tree is killed")
 
 

@@ -112,7 +112,7 @@ def test_codes():
             eq(box.exec(Ran(signal=signal), "box", "x").returncode, code, f"ended by {signal}")
         got = box.exec(Ran(signal="SIGKILL", timed_out=True), "--timeout", "0m3s", "box", "x")
         eq(got.returncode, 124, "the exit code when --timeout ended")
-        has(got.stderr, b"within --timeout 0m3s,", "the error repeats --timeout as the user wrote it")
+        has(got.stderr, b"within --timeout 0m3s and", "the error repeats --timeout as the user wrote it")
         got = box.exec(Ran(b"a\xff", b"b", 3), "--json", "box", "x")
         eq(got.returncode, 3, "--json keeps the exit code")
         eq(json.loads(got.stdout), {"exit_code": 3, "timed_out": False, "stdout_base64": "Yf8=", "stderr": "b"},
@@ -137,9 +137,9 @@ def test_not_started():
             ok(b"  next: " in got.stderr, f"{reason}: the error has a next step", got.stderr)
         for answer, words in (
                 (response(404, {"detail": "not found"}), "od-runtime update"),
-                (response(403, {"detail": "Invalid API Key"}), "does not accept our key"),
+                (response(403, {"detail": "Invalid API Key"}), "does not accept the key that od-runtime stored"),
                 (response(500, {"detail": "it broke"}), "status 500: it broke"),
-                (response(201, b"[]"), "not understood"), (response(201, {"id": "../x"}), "not understood"),
+                (response(201, b"[]"), "cannot be read"), (response(201, {"id": "../x"}), "cannot be read"),
                 (b"", "did not answer"), (b"garbage\r\n\r\n", "did not answer")):
             got = box.exec(answer, "box", "x")
             eq((got.returncode, got.stdout), (111, b""), f"the exit code for {answer[:30]}")
@@ -149,10 +149,10 @@ def test_not_started():
 def test_bad_frames():
     with Box() as box:
         for raw, words in (
-                (b"\x07" + bytes(7), "not understood"), (frame(0, b"x"), "not understood"),
-                (b"\x01\x01" + bytes(6), "not understood"), (b"\x01\0\0\0\xff\xff\xff\xff", "not understood"),
-                (frame(4, b"{"), "not understood"), (frame(4, b"[]" * 600000), "not understood"),
-                (control(type="attached", window=1), "not understood"),
+                (b"\x07" + bytes(7), "cannot be read"), (frame(0, b"x"), "cannot be read"),
+                (b"\x01\x01" + bytes(6), "cannot be read"), (b"\x01\0\0\0\xff\xff\xff\xff", "cannot be read"),
+                (frame(4, b"{"), "cannot be read"), (frame(4, b"[]" * 600000), "cannot be read"),
+                (control(type="attached", window=1), "cannot be read"),
                 (control(type="gap", output="stdout", **{"from": 0, "to": 9}), "output of the command is lost"),
                 (control(type="error", detail="you \x1b broke it"), "ended the connection: you \\x1b broke it")):
             got = box.exec(Ran(b"part", raw=raw), "box", "x")
@@ -175,7 +175,7 @@ def test_lost():
         box.attach = lambda request: response(404, {"detail": "not found"})
         got = box.exec(Ran(b"part", raw=b""), "box", "x")
         eq((got.returncode, got.stdout), (111, b"part"), "a process that is forgotten")
-        has(got.stderr, b"does not know the process", "the error for a process that is forgotten")
+        has(got.stderr, b"no longer has the process", "the error for a process that is forgotten")
         box.attach = lambda request: Ran(b"out")
         got = box.exec(response(201, state(Ran())), "box", "x")
         eq((got.returncode, got.stdout, got.stderr), (0, b"out", b""), "a connection that is lost before it is attached")
@@ -191,8 +191,8 @@ def test_usage():
     with Box() as box:
         for argv, words in (
                 (["-it", "box", "x"], "-i -t needs a terminal"), (["-w", "work", "box", "x"], "not an absolute path"),
-                (["--session", "s", "-i", "box", "x"], "a session has a terminal of its own"),
-                (["box", b"\xff"], "is not UTF-8"), (["-e", "=", "box", "x"], "has no name, or a blank"),
+                (["--session", "s", "-i", "box", "x"], "a session has its own terminal"),
+                (["box", b"\xff"], "is not UTF-8"), (["-e", "=", "box", "x"], "has no name, or its name contains a blank"),
                 (["--env-file", "/no/such", "box", "x"], "--env-file"), (["box"], "exec needs"),
                 *((["--session", "s", *unfit, "box", "x"], "a session keeps its user")
                   for unfit in (["-u", "0"], ["-w", "/"], ["-e", "A=1"], ["--env-file", "/dev/null"])),
@@ -210,7 +210,7 @@ def test_usage():
         has(got.stderr, b"od-runtime start", "the next step names start")
         got = box.exec(Ran(), "no-such-box", "x")
         eq(got.returncode, 111, "exec in no sandbox")
-        has(got.stderr, b"there is no sandbox no-such-box", "the error for no sandbox")
+        has(got.stderr, b"no sandbox is named no-such-box", "the error for no sandbox")
 
 
 write_program(CLIENT, X86_64)

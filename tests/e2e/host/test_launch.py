@@ -76,7 +76,7 @@ def test_tls():
         json.dump({**saved, "tls": "00" * 32}, f)
     got = BOX.od("exec", name, "true")
     eq(got.returncode, 111, "another key is not believed")
-    has(got.stderr, "key is not the one", "and the words say why")
+    has(got.stderr, "is not the pinned key", "and the words say why")
     with open(state, "w") as f:
         json.dump(saved, f)
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -192,8 +192,8 @@ def copy(name, state):
     BOX.od("cp", f"{name}:{state}/tree", out)
     check_tree(os.path.join(out, "tree"), f"{state}: into a folder that is there")
     for argv, words in (((f"{name}:/absent", "."), "o such file|Could not find"),
-                        ((tree, f"{name}:/{state}/new"), "is no folder"),
-                        ((f"{name}:/{state}", out + "/new"), "is no folder"),
+                        ((tree, f"{name}:/{state}/new"), "is not a folder"),
+                        ((f"{name}:/{state}", out + "/new"), "is not a folder"),
                         ((tree + "/absent", f"{name}:/"), "No such file"),
                         ((f"{name}:/{state}", "/nonexistent/a/b"), "cannot write")):
         got = BOX.od("cp", *argv)
@@ -330,7 +330,7 @@ def test_attach_session():
     line = watch.stdout.readline()
     eq(line, b"first\n", "without a terminal it shows the same, and types nothing")
     got = BOX.od("attach", name, "--session", "nobody")
-    ok(got.returncode == 111 and "no session of that name" in got.stderr,
+    ok(got.returncode == 111 and "No session has this name" in got.stderr,
        "a session that is not there", got.stderr)
     BOX.od("rm", "-f", name)
     watch.communicate(timeout=harness.DEADLINE)

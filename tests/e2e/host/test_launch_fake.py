@@ -132,24 +132,25 @@ def test_refused():
     with open(profile, "wb") as f:
         f.truncate(2 << 20)
     for argv, words in (
-            (["-p", "x"], b"--publish x: "), (["-p", "8000:8000"], b"is its server's"),
+            (["-p", "x"], b"--publish x: "), (["-p", "8000:8000"], b"is used by its server"),
             (["-p", "1-2000"], b"more than 1024"), (["-v", "a/b:/c"], b"--volume a/b:/c"),
-            (["-v", "/a:/.od/x"], b"where the server stands"),
-            (["-v", "/a:/b", "--mount", "type=tmpfs,dst=/b"], b"mounted there already"),
+            (["-v", "/a:/.od/x"], b"/.od is reserved for the server"),
+            (["-v", "/a:/b", "--mount", "type=tmpfs,dst=/b"], b"another mount has the same path"),
             (["--mount", "type=odd"], b"--mount type=odd"),
-            (["--rm", "-v", "/a:/b:overlay"], b"nobody would take away"),
-            (["-v", "/a,b:/b:overlay"], b"no comma"),
+            (["--rm", "-v", "/a:/b:overlay"], b"its changes would not be removed"),
+            (["-v", "/a,b:/b:overlay"], b"must not contain a comma"),
             (["--tmpfs", "run"], b"does not begin with /"),
-            (["-e", "=x"], b"has no name, or a blank"), (["-e", "a b=x"], b"has no name, or a blank"),
-            (["-e", "SESSION_API_KEY=x"], b"is the server's"),
+            (["-e", "=x"], b"has no name, or its name contains a blank"),
+            (["-e", "a b=x"], b"has no name, or its name contains a blank"),
+            (["-e", "SESSION_API_KEY=x"], b"SESSION_API_KEY is reserved for the server"),
             (["--env-file", "/nonexistent"], b"--env-file: /nonexistent"),
             (["--security-opt", "seccomp=/nonexistent"], b"security-opt"),
             (["--security-opt", "seccomp=" + profile], b"big"),
-            (["--label", "od.managed=1"], b"are od-runtime's"), (["-l", "=x"], b"--label"),
+            (["--label", "od.managed=1"], b"are reserved for od-runtime"), (["-l", "=x"], b"--label"),
             (["--ulimit", "x"], b"--ulimit x"), (["--add-host", "x"], b"--add-host"),
-            (["--network", "none", "-p", "80"], b"publishes nothing"),
-            (["--network", "container:x", "--port", "80"], b"publishes nothing"),
-            (["--network", "host", "-p", "80"], b"publishes nothing"),
+            (["--network", "none", "-p", "80"], b"publishes no port"),
+            (["--network", "container:x", "--port", "80"], b"publishes no port"),
+            (["--network", "host", "-p", "80"], b"--publish cannot be combined with"),
             (["--network", "host", "--hostname", "x"], b"host's name"),
             (["--gpus", "some"], b"--gpus"), (["--platform", "arm64"], b"--platform"),
             (["-w", "rel"], b"does not begin with /"), (["--memory", "x"], b"not a size"),
@@ -183,7 +184,7 @@ def test_log_of_no_use():
     e = engine(answers=[("GET", "/containers/.+/logs", refusal(501, "cannot be read"))])
     got = od(e, "run", "base:1", "--name", "box", "--tls")
     eq((got.returncode, e.containers), (111, {}), "a log that nobody can read, with --tls")
-    has(got.stderr, b"cannot read the log of box", "it is not waited for")
+    has(got.stderr, b"cannot read the log of the sandbox box", "it is not waited for")
 
 
 def test_pull():
@@ -205,7 +206,7 @@ def test_pull():
         e.log.clear()
         got = od(e, *command, "absent:1", "--pull", "never")
         eq((got.returncode, e.called("POST", "/images/create")), (111, []), f"{command}: --pull never fetches nothing")
-        has(got.stderr, b"no image absent:1, and --pull never does not fetch it\n  next: ", "the error has a next step")
+        has(got.stderr, b"does not have the image absent:1, and --pull never is set\n  next: ", "the error has a next step")
         e.answers.insert(0, ("POST", "/images/create", refusal(
             500, 'Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io: no such host')))
         got = od(e, *command, "absent:1")
@@ -256,7 +257,7 @@ def test_several():
         od(e, "run", "base:1", "--name", name)
     got = od(e, "stop", "aa", "none", "bb")
     eq((got.returncode, got.stdout), (111, b"aa\nbb\n"), "one of three is not there")
-    has(got.stderr, b"there is no sandbox none", "which is told")
+    has(got.stderr, b"no sandbox is named none", "which is told")
     eq(od(e, "rm", "aa", "bb").stdout, b"aa\nbb\n", "rm of both")
     eq(e.containers, {}, "they are gone")
 
@@ -289,7 +290,7 @@ def test_pause_wait_kill():
     for command in ("pause", "resume", "kill", "shell", "attach", "ls"):
         got = od(e, command, "box")
         eq(got.returncode, 111, f"{command} of a stopped one")
-        has(got.stderr, b"does not run", "is told")
+        has(got.stderr, b"is not running", "is told")
     od(e, "rm", "box")
 
 
@@ -342,10 +343,10 @@ def test_shell():
     eq(asked["Tty"], False, "without a terminal")
     for words, method, path, answer in (
             (b"no exec today", "POST", "/containers/.*/exec", refusal(500, "no exec today")),
-            (b"without an id", "POST", "/containers/.*/exec", response(201, {"Id": "/x"})),
+            (b"did not return its id", "POST", "/containers/.*/exec", response(201, {"Id": "/x"})),
             (b"status 500", "POST", "/exec/.*/start", refusal(500, "x")),
-            (b"was cut off", "GET", "/exec/.*/json", response(200, {"ExitCode": None})),
-            (b"no container engine", "POST", "/exec/.*/start", head + b"no frames at all")):
+            (b"the connection to the shell was lost", "GET", "/exec/.*/json", response(200, {"ExitCode": None})),
+            (b"is not a container engine", "POST", "/exec/.*/start", head + b"no frames at all")):
         e.answers.insert(0, (method, path, answer))
         got = od(e, "shell", "box", stdin=b"")
         eq(got.returncode, 111, f"shell: {words.decode()}")

@@ -169,7 +169,7 @@ def test_dripping_registry():
     got = od("/nowhere", "build", f"registry:127.0.0.1:{peer.port}/r/img:1", "--output",
              "oci:" + os.path.join(TEMP, "out"))
     eq(got.returncode, 111, "a build from a registry that drips ends")
-    has(got.stderr, "its answer takes too long", "the error says why")
+    has(got.stderr, "its reply was not complete in time", "the error says why")
     until(peer.left.is_set)
     ok(not peer.ended.is_set(), "the connection is closed before the registry is done")
 

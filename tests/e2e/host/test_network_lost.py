@@ -45,7 +45,7 @@ def finish(p, argv, end):
         ok(False, f"{argv[:2]} ends when the network is lost")
         p.kill()
     error = p.stderr.read()
-    has(error, b"the network to the sandbox box is lost", f"{argv[:2]}: the error names the cause")
+    has(error, b"the network connection to the sandbox box was lost", f"{argv[:2]}: the error names the cause")
     has(error, b"next: check the network", f"{argv[:2]}: the error names the next step")
     p.stdin.close()
 

@@ -70,29 +70,29 @@ SAME = (
 # Neither program takes these, before it asks the engine for anything.
 REFUSED = (
     (["--device", "a:b:c:d"], "--device a:b:c:d"), (["--device", "dev/fuse"], "does not begin with /"),
-    (["--device", "/dev/a:/dev/b:x"], "letters of rwm"), (["--device", ":/dev/b"], "--device"),
+    (["--device", "/dev/a:/dev/b:x"], "letters r, w and m"), (["--device", ":/dev/b"], "--device"),
     (["--dns", "host"], "not an IPv4 or IPv6 address"), (["--dns", "10.0.0.1:53"], "not an IPv4"),
-    (["--dns-search", "a b"], "not the name of a domain"), (["--dns-search", "-a"], "not the name of a domain"),
+    (["--dns-search", "a b"], "not a domain name"), (["--dns-search", "-a"], "not a domain name"),
     (["--pid", "private"], "--pid 'private'"), (["--pid", "container:"], "host or container:NAME"),
     (["--uts", "private"], "--uts 'private'"), (["--userns", "x"], "--userns 'x'"),
     (["--cgroupns", "x"], "host or private"),
     (["--memory-swap", "x"], "not a size"), (["--memory-reservation", "x"], "not a size"),
     (["--cpu-shares", "x"], "not a number"),
-    (["--sysctl", "net.a"], "not NAME=VALUE"), (["--sysctl", "kernel.panic=1"], "of the whole machine"),
+    (["--sysctl", "net.a"], "not NAME=VALUE"), (["--sysctl", "kernel.panic=1"], "belongs to the whole machine"),
     (["--stop-timeout", "x"], "not a duration"),
     (["--log-driver", "none", "--log-opt", "a=b"], "leave --log-opt out"),
     (["--restart", "a:b:c"], "--restart a:b:c"), (["--restart", "on-failure:x"], "not a number"),
-    (["--rm", "--restart", "always"], "leave one of them out"),
+    (["--rm", "--restart", "always"], "cannot be combined: one removes"),
 )
 
 # The engine would refuse these, or do nothing with them; od-runtime says so before it asks.
 OURS = (
     (["--ipc", "x"], "none, private, shareable, host or container:NAME"),
-    (["--restart", "sometimes"], "none of no, on-failure"), (["--restart", "always:3"], "only on-failure"),
+    (["--restart", "sometimes"], "not one of no, on-failure"), (["--restart", "always:3"], "only on-failure"),
     (["--uts", "host", "--hostname", "x"], "leave --hostname out"),
     (["--memory", "64m", "--memory-swap", "32m"], "--memory-swap is less than --memory"),
-    (["--memory-swap", "64m"], "give --memory too"),
-    (["--network", "none", "-P"], "publishes nothing"), (["--network", "host", "-P"], "publishes nothing"),
+    (["--memory-swap", "64m"], "add --memory"),
+    (["--network", "none", "-P"], "publishes no port"), (["--network", "host", "-P"], "--publish cannot be combined with"),
     (["--log-opt", "=x"], "not NAME=VALUE"), (["--annotation", "=x"], "not NAME=VALUE"),
 )
 
@@ -180,7 +180,7 @@ def test_annotation_needs_version():
     engine = recorder(api="1.41")
     got = od(engine, "--annotation", "a=1")
     eq((got.returncode, engine.called("POST", ".*")), (100, []), "an engine without annotations is not asked")
-    has(got.stderr, "needs version 1.43 of the engine's API, and the engine has 1.41", "the error has both versions")
+    has(got.stderr, "needs version 1.43 of the engine's API, but the engine has 1.41", "the error has both versions")
     engine.close()
 
 

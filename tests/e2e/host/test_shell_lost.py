@@ -128,10 +128,10 @@ def test_shell():
         os.rename(box.e.path, box.e.path + ".away")
         box.wire.cut()
         t.type("echo typed-$((6*7)) >>typed; cat typed\n")
-        ok(b"engine" not in t.until(b"trying again"), "the engine is asked without a word")
+        ok(b"engine" not in t.until(b"connecting again"), "the engine is asked without a word")
         os.rename(box.e.path + ".away", box.e.path)
         box.wire.down = False
-        t.until(b"connected again")
+        t.until(b"connection was restored")
         t.type("echo it-is-$((6*8))\n")
         t.until(b"it-is-48")
         t.type("exit 3\n")
@@ -144,7 +144,7 @@ def test_giving_up():
         t.ready()
         box.wire.down = True
         box.wire.cut()
-        t.until(b"trying again")
+        t.until(b"connecting again")
         t.resize(34, 102)
         t.type("\x03")
         t.until(b"was lost")
@@ -161,7 +161,7 @@ def test_giving_up():
         t.ready()
         # The server is killed, and with it the terminal, but not for long.
         harness.os.kill(harness.descendants(box.client.pid)[0], 9)
-        t.until(b"no terminal of that name")
+        t.until(b"No terminal has this name")
         eq(t.end(), (111, True), "with its server a terminal is gone, which is told")
 
 

@@ -144,7 +144,7 @@ def test_put():
     od(e, "rm", "-f", "box")
     got = od(e, "run", "base:1", "--name", "box", "--via", "bind")
     eq((got.returncode, got.stdout, e.containers), (111, b"", {}), "--via bind there")
-    has(got.stderr, b"does not see the files of this machine", "is told why not")
+    has(got.stderr, b"cannot access the files of this machine", "is told why not")
 
 
 def test_podman():
@@ -291,7 +291,7 @@ def test_volume_name_taken():
     e.containers[theirs.id] = theirs
     got = od(e, "run", "base:1", "--via", "volume", "--name", "box")
     eq((got.returncode, list(e.containers)), (111, [theirs.id]), "it stays")
-    has(got.stderr, f"the container {name} is in the way".encode(), "and is named")
+    has(got.stderr, f"a container with the name {name} exists already".encode(), "and is named")
     eq(e.volumes, {}, "the volume that came of it goes")
 
 
@@ -359,8 +359,8 @@ def test_inject():
         eq((got.returncode, c.state), (0, "running"), "rm forgets it")
         eq(od(e, "exec", "theirs", "--", "x").returncode, 111, "then it is none of ours")
         c.state = "exited"
-        has(od(e, "inject", "theirs").stderr, b"does not run", "one that has stopped")
-    has(od(e, "inject", "nobody").stderr, b"there is no container", "one that is not there")
+        has(od(e, "inject", "theirs").stderr, b"is stopped or paused", "one that has stopped")
+    has(od(e, "inject", "nobody").stderr, b"no container named", "one that is not there")
 
 
 def test_inject_polls():
@@ -372,7 +372,7 @@ def test_inject_polls():
         got = od(e, "inject", "--timeout-start", "1", "theirs")
         lines = got.stderr.decode().splitlines()
         eq((got.returncode, len(lines)), (111, 2), f"one error and its next step: {lines[:4]}")
-        has(lines[0], "was not ready in theirs after 1 s", "the error")
+        has(lines[0], "the client in theirs was not ready after 1 s", "the error")
     ok(len(e.called("POST", "/exec/.*/start")) > 2, "after several attempts")
 
 

@@ -214,16 +214,16 @@ def test_docker_archive():
     with open(path, "wb") as f:
         f.write(images.tar(*[("./" + n, w) for n, w in linked]))
     made(f"archive:{path}", "--output", f"archive:{place()}")
-    refused(f"archive:{path}:other", b"no image called other", "a wrong name")
+    refused(f"archive:{path}:other", b"does not contain an image named other", "a wrong name")
     for target, name in (("up/l.tar", "a link to itself"), ("../../etc/passwd", "a way out"),
                          ("/etc/passwd", "an absolute one")):
         bad = [(n, "-> " + target if n == "up/l.tar" else w) for n, w in linked]
         with open(path, "wb") as f:
             f.write(images.tar(*bad))
-        refused(f"archive:{path}", b"link to nowhere", name)
+        refused(f"archive:{path}", b"leads to no file", name)
     with open(path, "wb") as f:
         f.write(images.tar(*entries, entries[0]))
-    refused(f"archive:{path}", b"two files called", "a file that is there twice")
+    refused(f"archive:{path}", b"is in it twice", "a file that is there twice")
 
 
 def other_client(machine, arch):
@@ -269,9 +269,9 @@ def test_platforms():
         ok("manifest.json" in Layout(out).files, "which engines can load")
         refused(f"oci:{source}", b"no client for", "no client for it", "--platform",
                 "linux/s390x")
-        refused(f"oci:{source}", b"no image for", "no image for it", "--platform",
+        refused(f"oci:{source}", b"does not contain an image for", "no image for it", "--platform",
                 "linux/riscv64")
-        refused(f"oci:{source}", b"not a platform of Linux", "Windows", "--platform",
+        refused(f"oci:{source}", b"is not a Linux platform", "Windows", "--platform",
                 "windows/amd64", code=100)
 
 
@@ -308,34 +308,34 @@ def test_refused():
 
     bad(base(os_="windows"), b"not a Linux image", "Windows")
     bad(Image([], arch="s390x"), b"is for s390x", "another architecture")
-    bad(base(config={"Volumes": {"/.od/": {}}}), b"VOLUME over /.od", "a volume over us")
-    bad(base(top={"rootfs": {"type": "layers", "diff_ids": []}}), b"number of layers",
+    bad(base(config={"Volumes": {"/.od/": {}}}), b"VOLUME at or above /.od", "a volume over us")
+    bad(base(top={"rootfs": {"type": "layers", "diff_ids": []}}), b"different numbers of layers",
         "layers that the config does not know")
-    bad(base(extra={"manifests": []}), b"both an image and an index", "both kinds in one")
-    bad(base(extra={"schemaVersion": 1}), b"schema 1", "the old schema")
-    bad(base(extra={"mediaType": OCI["index"]}), b"of another type", "a lie of the type")
+    bad(base(extra={"manifests": []}), b"members of both an image and an index", "both kinds in one")
+    bad(base(extra={"schemaVersion": 1}), b"obsolete schema version 1", "the old schema")
+    bad(base(extra={"mediaType": OCI["index"]}), b"its mediaType differs", "a lie of the type")
     bad(base(family=dict(OCI, config="application/vnd.cncf.helm.config.v1+json")),
-        b"something else than an image", "a chart")
-    bad(base(extra={"layers": [{"digest": "md5:0", "size": 1}]}), b"no proper descriptor",
+        b"its config is not the config of an image", "a chart")
+    bad(base(extra={"layers": [{"digest": "md5:0", "size": 1}]}), b"the descriptor of a layer is malformed",
         "a digest that cannot be checked")
     blobs = {}
     inner = images.index(blobs, [base().put(blobs)])
     root = images.index(blobs, [dict(inner, platform={"os": "linux",
                                                       "architecture": ARCH})])
     nested = images.write_layout(place(), images.files_of(blobs, root))
-    refused(f"oci:{nested}", b"index of indexes", "an index in an index")
+    refused(f"oci:{nested}", b"an index that contains another index", "an index in an index")
     refused(f"oci:{TEMP}/none", b"No such file", "no such folder")
-    refused(f"oci:{TEMP}", b"no OCI layout", "a folder of other things")
-    refused("debian:12", b"does not say what it is", "an engine's image", code=100)
-    refused(f"oci:{nested}", b"cannot be the name", "a bad name", "-t", "A B", code=100)
+    refused(f"oci:{TEMP}", b"is not an OCI layout", "a folder of other things")
+    refused("debian:12", b"does not name a kind of image store", "an engine's image", code=100)
+    refused(f"oci:{nested}", b"is not a valid image name", "a bad name", "-t", "A B", code=100)
     both = images.layout(place(), base(), "a")
     with open(both + "/index.json", "r+b") as f:
         doc = json.load(f)
         doc["manifests"].append(dict(doc["manifests"][0], annotations={}))
         f.seek(0)
         f.write(json.dumps(doc).encode())
-    refused(f"oci:{both}", b"more than one", "two images and no name")
-    refused(f"oci:{both}:b", b"no image called b", "a name that is not there")
+    refused(f"oci:{both}", b"does not contain exactly one image", "two images and no name")
+    refused(f"oci:{both}:b", b"does not contain an image named b", "a name that is not there")
     full = place("full")
     os.mkdir(full)
     with open(full + "/mine", "wb"):
@@ -376,7 +376,7 @@ def test_damage():
     swapped = dict(files)
     a, b = ("blobs/" + kinds[k]["digest"].replace(":", "/") for k in ("layer", "last layer"))
     swapped[a], swapped[b] = files[b], files[a]
-    refused(f"oci:{images.write_layout(place(), swapped)}", b"image says", "swapped layers")
+    refused(f"oci:{images.write_layout(place(), swapped)}", b"descriptor says", "swapped layers")
     missing = images.write_layout(place(), {k: v for k, v in files.items() if k != b})
     refused(f"oci:{missing}", b"No such file", "a layer that is missing")
     os.mkfifo(missing + "/" + b)

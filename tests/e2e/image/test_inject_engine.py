@@ -152,7 +152,7 @@ def test_port_taken():
     taken = socket.create_server(("127.0.0.1", 0))
     port = str(taken.getsockname()[1])
     got = od("run", base, "--port", port)
-    ok(got.returncode == 111 and re.search(b"port [0-9]+ of 127.0.0.1 is taken",
+    ok(got.returncode == 111 and re.search(b"port [0-9]+ of 127.0.0.1 is already in use",
                                            got.stderr), "a port that is taken",
        got.stderr)
     eq(json.loads(od("ps", "--json").stdout), [], "leaves no container")

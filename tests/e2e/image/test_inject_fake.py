@@ -101,12 +101,12 @@ def test_usage():
                         (["build", ""], "'' is not the name"),
                         (["run", "a b"], "'a b' is not the name"),
                         (["dockerfile", "deb\nRUN x"], "'deb\\x0aRUN x' is not the name"),
-                        (["run", "--name", "../x", "base:1"], "'../x' cannot be the name"),
-                        (["exec", "../x", "--", "y"], "'../x' cannot be the name"),
-                        (["rm", "x"], "'x' cannot be the name")):
+                        (["run", "--name", "../x", "base:1"], "'../x' is not a valid name"),
+                        (["exec", "../x", "--", "y"], "'../x' is not a valid name"),
+                        (["rm", "x"], "'x' is not a valid name")):
         fails(od(os.path.join(TEMP, "absent"), *argv), 100, words,
               f"the arguments come before the engine: {argv}")
-    fails(od(None, "ps", "--host", "ssh://1.2.3.4:5"), 100, "unix sockets and over TLS only",
+    fails(od(None, "ps", "--host", "ssh://1.2.3.4:5"), 100, "only through unix sockets and TLS",
           "a host that is neither a unix socket nor TLS")
     fails(od(None, "ps", "--host", "unix://" + "x" * 200), 100, "path of a socket",
           "a socket's path that is too long")
@@ -121,7 +121,7 @@ def test_no_engine():
     path = os.path.join(TEMP, "refuses")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
-    fails(od(path, "ps"), 111, "no engine answers at", "a socket that refuses")
+    fails(od(path, "ps"), 111, "was refused", "a socket that refuses")
     listener.close()
     for name, answer in (
             ("garbage", b"SSH-2.0-OpenSSH\r\n"), ("silence", b""),
@@ -262,7 +262,7 @@ def test_omitted_keys():
 def test_missing_image():
     e = engine(images={})
     got = od(e, "build", "base:1", "--pull", "never")
-    fails(got, 111, "has no image base:1", "an image that is not there")
+    fails(got, 111, "does not have the image base:1", "an image that is not there")
     has(got.stderr, b"docker load", "the next step says how to bring it")
     eq(len(e.called("POST", "/images/create")), 0, "--pull never fetches nothing")
 
@@ -298,11 +298,11 @@ def test_missing_image():
 def test_unfit_images():
     for words, doc in (
             ("not a Linux image", image(Os="windows")),
-            ("for which architecture", image(Architecture="")),
+            ("does not declare its architecture", image(Architecture="")),
             ("is for arm64", image(Architecture="arm64")),
-            ("VOLUME over /.od", image(config={"Volumes": {"/.od": {}}})),
+            ("VOLUME at or above /.od", image(config={"Volumes": {"/.od": {}}})),
             ("too long", image(config={"Cmd": ["x" * 40000]})),
-            ("does not understand", {"Id": 5})):
+            ("cannot be read", {"Id": 5})):
         e = engine(images={"base:1": doc} if isinstance(doc["Id"], str) else {},
                    answers=[] if isinstance(doc["Id"], str) else
                    [("GET", "/images/.*/json", response(200, doc))])
@@ -310,16 +310,16 @@ def test_unfit_images():
         clean(e, "then")
     e = engine()
     e.paths = {"/.od": "/somewhere"}
-    fails(od(e, "build", "base:1"), 111, "its /.od is no directory", "a link at /.od")
+    fails(od(e, "build", "base:1"), 111, "its /.od is not a directory", "a link at /.od")
     clean(e, "then")
     e.paths = {"/.od": DIR | 0o755, "/openhands": DIR | 0o755}
     got = od(e, "build", "base:1")
     eq(got.returncode, 0, "an /openhands of its own")
     ok(not [n for n in e.context if "openhands" in n], "stays as it is")
-    has(got.stderr, b"base:1 has an /openhands of its own", "a note names what is left out")
+    has(got.stderr, b"base:1 already contains /openhands", "a note names what is left out")
     for name, kind in (("file", 0o644), ("link", "/elsewhere")):
         e.paths["/openhands"] = kind
-        has(od(e, "build", "--force", "base:1").stderr, b"/openhands of its own",
+        has(od(e, "build", "--force", "base:1").stderr, b"already contains /openhands",
             f"the note for an /openhands that is a {name}")
     e.paths["/openhands"] = DIR | 0o755
     e.paths["/openhands/micromamba/bin/micromamba"] = "/.od/od-runtime-client"
@@ -505,7 +505,7 @@ def test_no_busybox_here():
         got = od(e, "build", "base:1")
         said = got.stderr.decode().splitlines()
         eq((got.returncode, len(said)), (0, 1), f"none to be found: it {what}")
-        for words in ("base:1 has no shell", "commands will not run", "--busybox"):
+        for words in ("base:1 has no shell", "commands will fail", "--busybox"):
             has(said[0], words, "one line says: " + words)
     eq(len(e.called("POST", "/build")), 1, "it is built once")
     box = os.path.join(TEMP, "busybox")
@@ -535,12 +535,12 @@ def test_bad_busybox():
     box = os.path.join(TEMP, "busybox")
     fails(od(e, "build", "base:1", "--busybox", "/nonexistent"), 111,
           "no busybox: /nonexistent: No such file", "a busybox that is not there")
-    fails(od(e, "build", "base:1", "--busybox", "/dev/null"), 111, "no Linux executable",
+    fails(od(e, "build", "base:1", "--busybox", "/dev/null"), 111, "is not a Linux executable",
           "one that is no file")
     write_program(box, RISCV)
     fails(od(e, "build", "base:1", "--busybox", box), 111, "is for riscv64",
           "one for another machine")
-    fails(od(e, "build", "base:1", "--busybox", box, "--no-busybox"), 100, "contradict",
+    fails(od(e, "build", "base:1", "--busybox", box, "--no-busybox"), 100, "cannot be combined",
           "one that is given and declined")
     clean(e, "then")
 
@@ -622,7 +622,7 @@ def test_build_fails():
 
 def test_build_lies():
     e = engine(answers=[("POST", "/build", chunked(lines({"stream": "fine"}), 99))])
-    fails(od(e, "build", "base:1"), 111, "has no such image", "success without an image")
+    fails(od(e, "build", "base:1"), 111, "does not have it", "success without an image")
     e = engine()
 
     def other(request):
@@ -630,7 +630,7 @@ def test_build_lies():
         return chunked(lines({"stream": "fine"}), 99)
 
     e.answers.append(("POST", "/build", other))
-    fails(od(e, "build", "base:1"), 111, "something else", "success with another image")
+    fails(od(e, "build", "base:1"), 111, "is not the one that was built", "success with another image")
     clean(e, "then")
 
 
@@ -653,9 +653,9 @@ def test_our_images():
     got = json.loads(od(e, "build", "derived:1", "--json").stdout)
     eq(len(e.images[got["image"]]["RootFS"]["Layers"]), 4, "what was made from it is not")
     del e.images["base:1"]
-    fails(od(e, "build", name), 111, "is not here any more", "a base that has gone")
+    fails(od(e, "build", name), 111, "which the engine no longer has", "a base that has gone")
     e.images["base:1"] = image(layers=("other",))
-    fails(od(e, "build", name), 111, "is not here any more", "labels alone decide nothing")
+    fails(od(e, "build", name), 111, "which the engine no longer has", "labels alone decide nothing")
     write_client()
 
 
@@ -693,11 +693,11 @@ def test_run():
        "both requests of exec have the key")
     eq((start.path, start.json()["argv"]), ("/v1/processes", ["echo", "a b", "$HOME", "'"]),
        "exec sends the words as they are")
-    fails(od(e, "run", "base:1", "--name", name), 111, "called " + name + " already",
+    fails(od(e, "run", "base:1", "--name", name), 111, "named " + name + " exists already",
           "a name that is taken")
     eq(len(e.containers), 1, "costs nothing")
     ok(os.path.exists(path), "and leaves the other's key alone")
-    fails(od(e, "rm", name), 111, "runs", "rm of a running one")
+    fails(od(e, "rm", name), 111, "is running", "rm of a running one")
     eq(od(e, "rm", "-f", name).stdout.decode(), name + "\n", "rm -f")
     clean_images(e)
     clean(e, "after rm")
@@ -720,7 +720,7 @@ def test_run_options():
     eq(spec["Cmd"][3:], ["--working-dir", "/srv", "--username", "me", "--user-id", "0"],
        "words for the client")
     eq(spec["HostConfig"]["PortBindings"]["8000/tcp"][0]["HostPort"], "4321", "--port")
-    fails(od(e, "run", "base:1", "--name", "-x"), 100, "cannot be the name",
+    fails(od(e, "run", "base:1", "--name", "-x"), 100, "is not a valid name of a sandbox",
           "a name that is none")
     od(e, "rm", "-f", "box")
 
@@ -748,7 +748,7 @@ def test_run_command():
 def test_start_fails():
     start = "/containers/.*/start"
     for words, answer, argv in (
-            ("port 4321 of 127.0.0.1 is taken",
+            ("port 4321 of 127.0.0.1 is already in use",
              refusal(500, "Bind for 127.0.0.1:4321 failed: port is already allocated"),
              ["--port", "4321"]),
             ("unable to find user x", refusal(500, "unable to find user x"), []),
@@ -762,8 +762,8 @@ def test_start_fails():
         clean_images(e)
         clean(e, "then")
     for words, answer in (("no room", refusal(500, "no room")),
-                          ("without an id", response(201, {"Id": ""})),
-                          ("without an id", response(201, b"oops"))):
+                          ("did not return its id", response(201, {"Id": ""})),
+                          ("did not return its id", response(201, b"oops"))):
         e = engine()
         od(e, "build", "base:1")
         e.answers.append(("POST", "/containers/create", answer))
@@ -921,12 +921,12 @@ def test_screenshot():
     fails(od(e, "screenshot", "box", "-o", "/nowhere/x"), 111, "/nowhere/x: ", "-o to nowhere")
     main_side, terminal = os.openpty()
     got = subprocess.run([harness.RUNTIME, "screenshot", "box"], stdout=terminal, stderr=subprocess.PIPE, timeout=20)
-    has(got.stderr, b"a terminal shows no pictures", "not to a terminal")
+    has(got.stderr, b"the output is a terminal, which cannot show a PNG", "not to a terminal")
     eq(got.returncode, 100, "...which is a mistake")
     os.close(terminal)
     os.close(main_side)
     said.update(body=b"<html>")
-    fails(od(e, "screenshot", "box"), 111, "is no picture", "another answer")
+    fails(od(e, "screenshot", "box"), 111, "is not a PNG picture", "another answer")
     said.update(status=409, body=b'{"detail":"No browser has been started yet."}')
     fails(od(e, "screenshot", "box", "-o", path), 111, "no browser runs in the sandbox box yet", "no browser")
     has(od(e, "screenshot", "box", "-o", path).stderr.decode(), "od-runtime action box '{\"action\":\"browse\",",
@@ -955,12 +955,12 @@ def test_ps_logs_stop():
     eq(od(e, "logs", "box").returncode, 111, "a log that is none")
     eq(od(e, "stop", "box", "--time", "3").stdout, b"box\n", "stop")
     eq(e.called("POST", "/containers/.*/stop")[-1].query["t"], "3", "--time")
-    fails(od(e, "exec", "box", "--", "c"), 111, "does not run", "exec in a stopped one")
+    fails(od(e, "exec", "box", "--", "c"), 111, "is not running", "exec in a stopped one")
     eq(od(e, "stop", "box").returncode, 0, "stop again")
     eq(od(e, "rm", "box").returncode, 0, "rm")
     for argv in (["stop"], ["rm"], ["logs"], ["exec"]):
         more = ["--", "c"] if argv == ["exec"] else []
-        fails(od(e, *argv, "box", *more), 111, "there is no sandbox box", f"{argv}")
+        fails(od(e, *argv, "box", *more), 111, "no sandbox is named box", f"{argv}")
 
 
 def test_doctor_of_a_liar():
@@ -972,7 +972,7 @@ def test_doctor_of_a_liar():
             e = engine(answers=[("GET", path, lambda _: said.pop() if said else response(200, body))])
             got = od(e, "doctor")
             eq((got.returncode, got.stderr), (111, b""), f"doctor with {body[:10]} for {path}")
-            has(got.stdout, f"its answer to {path} is no JSON".encode(), "the report says which answer")
+            has(got.stdout, f"its reply to {path} is not JSON".encode(), "the report says which answer")
 
 
 def test_foreign_container():
@@ -982,7 +982,7 @@ def test_foreign_container():
     shutil.rmtree(STATE)
     for argv in (["stop", "box"], ["rm", "-f", "box"], ["logs", "box"],
                  ["exec", "box", "--", "c"]):
-        fails(od(e, *argv), 111, "is no sandbox of od-runtime", f"foreign: {argv[0]}")
+        fails(od(e, *argv), 111, "is not a sandbox of od-runtime", f"foreign: {argv[0]}")
     eq(len(e.containers), 1, "it stays")
 
 

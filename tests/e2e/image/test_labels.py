@@ -155,7 +155,7 @@ def test_plain_container():
             got = BOX.od(argv[0], *argv[1:], name)
             eq((got.returncode, ENGINE.container(name)["State"]["Status"]), (111, "running"),
                f"{argv[0]} does not touch a container of {words}")
-        has(got.stderr, "no sandbox of od-runtime", "and says why")
+        has(got.stderr, "is not a sandbox of od-runtime", "and says why")
         eq(BOX.od("inject", name).returncode, 0, f"inject works on a container of {words}")
         ok(listed(name), "ps lists it then")
         eq(BOX.od("rm", "-f", name).returncode, 0, "rm forgets it")

@@ -219,7 +219,7 @@ def test_extra_deps():
           "an image without a shell")
     eq((builds(e), len(e.containers)), ([], 0), "is not even tried")
     e = engine(images={"base:1": image(config={"User": "a b"})})
-    fails(od(e, "build", "base:1", "--extra-deps", "x"), 111, "go back to the user",
+    fails(od(e, "build", "base:1", "--extra-deps", "x"), 111, "the user of the image",
           "a user that no Dockerfile can name")
     fails(od(e, "build", "base:1", "--extra-deps", "x" * 9000), 100, "longer than",
           "commands that are too long")
@@ -261,14 +261,14 @@ def test_plugins():
     has(e.images[tags(e, "--plugin", "q=base:1")[1]]["Config"]["Labels"]["od.plugins"],
         "q=" + BASE_ID[7:], "whose id is in the labels")
     for argv, code, words in (
-            (["p"], 100, "nowhere"), (["P=" + plug], 100, "cannot be the name"),
-            (["p=" + plug, "--plugin", "p=base:1"], 100, "two plugins"),
-            (["p=Bad:Name"], 100, "is in 'Bad:Name'"), (["p=/absent"], 111, "No such file"),
+            (["p"], 100, "neither a folder nor an image"), (["P=" + plug], 100, "is not a valid name of a plugin"),
+            (["p=" + plug, "--plugin", "p=base:1"], 100, "is given twice"),
+            (["p=Bad:Name"], 100, "'Bad:Name' is not the name of an image"), (["p=/absent"], 111, "No such file"),
             (["p=absent:1"], 111, "pulling absent:1: page not found"),
-            (["p=absent:1", "--pull", "never"], 111, "has no image absent:1")):
+            (["p=absent:1", "--pull", "never"], 111, "does not have the image absent:1")):
         fails(od(e, "build", "base:1", "--plugin", *argv), code, words, f"plugin {argv}")
     os.mkfifo(os.path.join(plug, "fifo"))
-    fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111, "neither file, folder",
+    fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111, "is not a file, a folder or a symbolic link",
           "a pipe in a plugin")
     fails(od(e, "run", "base:1", "--via", "put", "--plugin", "q=base:1"), 100,
           "leave --via out", "what needs an image")
@@ -306,7 +306,7 @@ def test_changing_plugin():
     e.answers.append(("GET", "/images/base:1/json", change))
     for words in ("as long", "TEXT", "", "longer than it was"):
         folder("plug", a="text")
-        fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111, "its folder has changed meanwhile",
+        fails(od(e, "build", "base:1", "--plugin", "p=" + plug), 111, "its folder changed while it was read",
               f"a file that is {words!r} then")
         e.images.clear()
         e.images.update(before)
@@ -402,7 +402,7 @@ def test_auto():
     fails(od(e, "build", "--via", "auto", "base:1"), 111, "no space", "a commit that fails")
     eq(([n for n in e.images if n != "base:1"], len(e.containers)), ([], 0), "leaves nothing")
     for way in ("bind", "put", "volume"):
-        fails(od(engine(), "build", "--via", way, "base:1"), 100, "makes no image", way)
+        fails(od(engine(), "build", "--via", way, "base:1"), 100, "does not make an image", way)
 
 
 def test_onbuild():

@@ -170,7 +170,7 @@ def test_debian_registry():
     other = make_certificate(tempfile.mkdtemp(dir=TOP))
     done = run("build", f"registry:{reg.host}/plain/img:x", "--output", f"oci:{out}2",
                "--ca", other, config=config)
-    ok(done.returncode == 111 and "no trusted authority" in done.stderr,
+    ok(done.returncode == 111 and "not signed by a trusted authority" in done.stderr,
        "another authority is not enough", done.stderr)
     done = run("build", f"registry:{reg.host}/plain/img:x", "--output", f"oci:{out}2",
                config=config)
@@ -340,11 +340,11 @@ def test_redirects():
     refused(pull(mock, config=login), "on and on", "six")
     mock.blob_to = lambda p: p
     refused(pull(mock, config=login), "on and on", "a circle")
-    for where, words in ((None, "nowhere"), ("", "nowhere"), ("ftp://a/b", "nowhere"),
-                         ("javascript:alert(1)", "nowhere"), ("http:///x", "nowhere"),
-                         (f"http://u:p@{mock.store.host}/x", "nowhere"),
-                         ("http://127.1/x", "nowhere"), ("http://[::1/x", "nowhere"),
-                         ("http://a\\b/x", "nowhere")):
+    for where, words in ((None, "an invalid address"), ("", "an invalid address"), ("ftp://a/b", "an invalid address"),
+                         ("javascript:alert(1)", "an invalid address"), ("http:///x", "an invalid address"),
+                         (f"http://u:p@{mock.store.host}/x", "an invalid address"),
+                         ("http://127.1/x", "an invalid address"), ("http://[::1/x", "an invalid address"),
+                         ("http://a\\b/x", "an invalid address")):
         mock.blob_to = lambda p, where=where: where
         refused(pull(mock, config=login), words, f"a redirect to {where!r}")
     unheard(mock.store, "the store")
@@ -379,7 +379,7 @@ def test_tls_and_plain():
     mock.blob_to = None
     tokens = Tokens()
     mock.challenge = tokens.challenge()
-    refused(pull(mock, "--ca", ca, config=login), "from https", "nor to such a token server")
+    refused(pull(mock, "--ca", ca, config=login), "does not use https", "nor to such a token server")
     eq(tokens.log, [], "which is not even asked")
     mock.challenge = None
     mock.upload_to = mock.store.url + "/up"
@@ -440,9 +440,9 @@ def test_tokens():
     tokens.reply = lambda q: (200, [], json.dumps({"access_token": TOKEN}).encode())
     good(pull(mock, config=login), "access_token")
     for reply, words, name in (
-            ((200, [], b"no"), "no token", "an answer that is no JSON"),
-            ((200, [], b"{}"), "no token", "an answer without a token"),
-            ((200, [], json.dumps({"token": "a\r\nX: y"}).encode()), "no token",
+            ((200, [], b"no"), "does not contain a token", "an answer that is no JSON"),
+            ((200, [], b"{}"), "does not contain a token", "an answer without a token"),
+            ((200, [], json.dumps({"token": "a\r\nX: y"}).encode()), "does not contain a token",
              "a token with a line break"),
             ((403, [], b'{"details":"no such user"}'), "no such user", "a refusal"),
             ((302, [("Location", mock.store.url + "/t")], b""), "302", "a redirect"),
@@ -452,16 +452,16 @@ def test_tokens():
     ok(not mock.store.heard(PAIR, SECRET), "nobody else hears the login")
     tokens.reply = lambda q: (200, [], b'{"token":"useless"}')
     refused(pull(mock, config=login), "401", "a token that does not help")
-    for challenge, words in ((["Negotiate"], "not known here"), ([], "does not say"),
-                             (["Bearer"], "no token server"),
-                             (['Bearer realm="/t"'], "no token server"),
-                             (['Bearer realm="http://u:p@h/t"'], "no token server"),
-                             (['Bearer realm="a",realm="b"'], "does not say"),
+    for challenge, words in ((["Negotiate"], "unsupported way to log in"), ([], "does not name a method"),
+                             (["Bearer"], "does not name a valid token server"),
+                             (['Bearer realm="/t"'], "does not name a valid token server"),
+                             (['Bearer realm="http://u:p@h/t"'], "does not name a valid token server"),
+                             (['Bearer realm="a",realm="b"'], "does not name a method"),
                              (['Bearer realm="http://nowhere.test/"'], "no host")):
         mock.challenge = challenge or ["?"]
         refused(pull(mock, config=login, env=env), words, f"a challenge {challenge}")
     mock.challenge = ["Basic realm=x"]
-    refused(pull(mock), "there is none", "a login that nobody left")
+    refused(pull(mock), "config.json has none for it", "a login that nobody left")
     mock.end()
     tokens.end()
 
@@ -476,7 +476,7 @@ def test_names():
     with open(names.conf, "a") as f:
         f.write("# a comment\nsearch\tnone.test search.test\noptions ndots:2 x\n")
     good(pull(mock, "--plain-http", host=f"short.search.test:{port}", **more), "a full name")
-    refused(pull(mock, "--plain-http", host=f"nobody.test:{port}", **more), "no host of that",
+    refused(pull(mock, "--plain-http", host=f"nobody.test:{port}", **more), "no host has this name",
             "a name that nobody has")
     silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     silent.bind(("127.0.0.1", 0))
@@ -525,7 +525,7 @@ def test_tag_of_another_name():
     for word in ("v1", "localhost:5000/v1"):
         done = run("build", f"oci:{BASE}", "--output", to, "-t", word)
         eq((done.returncode, mock.pushed), (100, {}), f"-t {word} is a name")
-        has(done.stderr, "without a tag", "which is told")
+        has(done.stderr, "has no tag", "which is told")
     good(run("build", f"oci:{BASE}", "--output", to), "neither has one")
     eq(list(mock.pushed)[-1], "latest", "then it is latest")
     mock.end()
@@ -553,11 +553,11 @@ def test_surroundings():
                        (f"http://[::ffff:127.0.0.1]:{mock.store.port}", "a disguise"),
                        ("http://localhost", "localhost")):
         mock.blob_to = lambda p, base=base: base + p
-        refused(pull(mock, *more, env=env), "surroundings", f"a redirect to {name}")
+        refused(pull(mock, *more, env=env), "of a private network", f"a redirect to {name}")
     mock.challenge = [f'Bearer realm="{near}/t"']
-    refused(pull(mock, *more, env=env), "surroundings", "a token server there")
+    refused(pull(mock, *more, env=env), "of a private network", "a token server there")
     mock.challenge, mock.upload_to = None, near + "/up"
-    refused(push(mock, *more, env=env), "surroundings", "an upload there")
+    refused(push(mock, *more, env=env), "of a private network", "an upload there")
     eq(mock.store.log, [], "nobody has come there")
     mock.end()
     mock = Mock(address=mine)
@@ -570,14 +570,14 @@ def test_surroundings():
         names.names["reg.test"] = "127.0.0.1"
         return status, [*headers, ("Connection", "close")], body
     mock.origin.answer = moving
-    refused(pull(mock, *more, env=env, host=f"reg.test:{mock.origin.port}"), "surroundings",
+    refused(pull(mock, *more, env=env, host=f"reg.test:{mock.origin.port}"), "of a private network",
             "a registry whose name comes to mean a nearer address")
     eq(inner.log, [], "is not followed there")
     inner.end()
     mock.end()
     mock = Mock()
     mock.blob_to = lambda p: "http://169.254.169.254" + p
-    refused(pull(mock), "surroundings", "a registry on loopback leads to no metadata either")
+    refused(pull(mock), "of a private network", "a registry on loopback leads to no metadata either")
     mock.end()
 
 
@@ -597,7 +597,7 @@ def test_push():
     mock.challenge = None
     for where in ("/up a", "/up\xe9", "http://h ost/up", "up\\x", "mailto:x"):
         mock.upload_to, asked = where, len(mock.origin.log)
-        refused(push(mock), "leads nowhere", f"an upload's Location {where!r}")
+        refused(push(mock), "an invalid address", f"an upload's Location {where!r}")
         ok(not any(q[0] == "PUT" for q in mock.origin.log[asked:]), "gets no byte")
     mock.challenge = mock.upload_to = None
     both = ["build", f"registry:{mock.host}/r/img:1", "--output",
@@ -761,7 +761,7 @@ def test_logins():
             "a helper that is a path")
     refused(pull(mock, config="{"), "config.json", "a config.json that is none")
     broken = {**env, "PATH": helper("test", "echo no such login; exit 1\n") + ":/usr/bin:/bin"}
-    refused(pull(mock, config={"credsStore": "test"}, env=broken), "there is none",
+    refused(pull(mock, config={"credsStore": "test"}, env=broken), "config.json has none for it",
             "a helper that knows nobody")
     began = time.monotonic()
     slow = {**env, "PATH": helper("test", "exec sleep 60\n") + ":/usr/bin:/bin"}

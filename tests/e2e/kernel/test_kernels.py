@@ -168,7 +168,7 @@ def test_several():
         has(cell(client, "1", "nope"), "there is no kernel of that name", "...which is said")
         got = client.act("run_ipython", LIMIT, code="1", kernel="x" * 65)
         eq((got["observation"], got["content"]),
-           ("error", 'The argument "kernel" is no name of a kernel.'), "a name that is too long")
+           ("error", 'The argument "kernel" is not a valid name of a kernel.'), "a name that is too long")
 
 
 def test_default():
@@ -216,7 +216,8 @@ def test_specs():
                    "[The cell was not started: the kernel was not ready.]", "one that is never ready")
             got = client.act("run_ipython", LIMIT, code="1", kernel="mute7")
             eq((got["observation"], got["content"]),
-               ("error", "There are too many kernels in this sandbox."), "no more than eight")
+               ("error", "Too many kernels are in use in this sandbox. Use one of them: GET /v1/kernels lists them."),
+               "no more than eight")
             pids = [k["pid"] for k in kernels(client).values() if k["pid"]]
         ok(until(lambda: not any(map(alive, pids))), "all of them end with the sandbox")
 
@@ -375,7 +376,7 @@ def test_routes():
         with start(name) as client:
             for method, path in (("GET", "outputs"), ("POST", "interrupt"), ("POST", "restart")):
                 got = client.ask(request(method, f"/v1/kernels/{path}?kernel=nope"))
-                eq((got.status, got.json()), (404, {"detail": "There is no kernel of that name."}),
+                eq((got.status, got.json()), (404, {"detail": "No kernel has this name. GET /v1/kernels lists the kernels."}),
                    f"{name}: {path} of another")
                 got = client.ask(request(method, f"/v1/kernels/{path}?kernel=a&kernel=b"))
                 eq(got.status, 422, f"{name}: {path} of two")

@@ -45,7 +45,7 @@ def test_once():
            "again, in another session: the same answer")
         other = call(mcp, "m1", command="echo other")["result"]
         eq([other["isError"], other["content"][0]["text"]],
-           [True, "This id was used for another action."], "another call under that id")
+           [True, "This id was already used for another action. Use a new id."], "another call under that id")
         for bad in "", "a b", "x" * 65, "\\n":
             eq(call(mcp, bad, command="true")["result"]["isError"], True, f"no id: {bad[:5]!r}")
         got = call(mcp, "w1", "write", path=os.path.join(client.work, "f"), content="once")["result"]

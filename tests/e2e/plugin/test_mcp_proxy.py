@@ -280,7 +280,7 @@ def test_too_many():
             message = json.loads(sse.event()[1])
             refused += [message] if "error" in message else []
         eq((refused[0]["id"], refused[0]["error"]["message"]),
-           (1256, "Too many calls are under way."), "one call too many")
+           (1256, "Too many calls are running. Wait until one has ended."), "one call too many")
         sse.sock.close()
 
 

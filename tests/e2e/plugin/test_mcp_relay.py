@@ -155,7 +155,7 @@ def test_whom():
         update(client, [entry(client)])
         one, two = Sse(client, sampling={}), Sse(client, sampling={}, roots={})
         one.call("later", **SAMPLE)
-        has(later(client)["error"]["message"], "Several clients", "whom is meant cannot be told")
+        has(later(client)["error"]["message"], "Several connected clients", "whom is meant cannot be told")
         call = two.start("tools/call", name="ask", arguments=SAMPLE)
         got = two.heard("sampling/createMessage")
         two.tell({"jsonrpc": "2.0", "id": got["id"], "result": {"two": 2}})

@@ -414,13 +414,13 @@ for f in frames():
     rude = plugin("rude", code, actions=["rude"])
     with start(rude) as client:
         is_error(client, "rude", "no such thing", "its own error", do="words")
-        is_error(client, "rude", "no valid answer: it has no observation, an object", "no observation",
+        is_error(client, "rude", 'no valid answer: "observation" is not an object', "no observation",
                  do="shape")
         eq(info(client, rude)["starts"], 1, "...which are no reason to end it")
-    for text, words in (("nonsense", "no frame: "), ("", "no frame: "), ("[]", "without an op"),
-                        ('{"op":"dance"}', "an op that is none"), ("[" * 1000, "no frame: "),
-                        ('{"op":"log","text":"\xff"}', "no frame: "), ('{"op":"log"}', "without its words"),
-                        ('{"op":"reply","id":99}', "a reply to what was not asked"),
+    for text, words in (("nonsense", "not a frame: "), ("", "not a frame: "), ("[]", "without an op"),
+                        ('{"op":"dance"}', "an unknown op"), ("[" * 1000, "not a frame: "),
+                        ('{"op":"log","text":"\xff"}', "not a frame: "), ('{"op":"log"}', "without its text"),
+                        ('{"op":"reply","id":99}', "a reply without a call"),
                         ('{"op":"reply"}', "a reply without an id"), ("huge", "a frame of more than 4 MiB")):
         with start(rude) as client:
             is_error(client, "rude", words, f"{text[:30]!r} is the end of it", do=text)
@@ -448,13 +448,13 @@ for f in frames():
         got = client.get("/plugins/web/")
         eq((got.status, got.field("allow")), (405, "POST, PUT, PATCH"), "the methods that there are")
         for more, words in (({"status": 99}, "status"), ({"status": "200"}, "status"), ({}, "status"),
-                            ({"status": 200, "body": 1}, "body is no string"),
-                            ({"status": 200, "body64": "x"}, "no Base64"),
+                            ({"status": 200, "body": 1}, '"body" is not a string'),
+                            ({"status": 200, "body64": "x"}, "is not Base64"),
                             ({"status": 200, "body": "", "body64": ""}, "both"),
-                            ({"status": 204, "body": "x"}, "allows no body"),
+                            ({"status": 204, "body": "x"}, "cannot have a body"),
                             ({"status": 200, "headers": {"a": "b\r\nc: d"}}, "characters"),
-                            ({"status": 200, "headers": {"Content-Length": "1"}}, "the server's"),
-                            ({"status": 200, "headers": []}, "no object"),
+                            ({"status": 200, "headers": {"Content-Length": "1"}}, "only the server sets"),
+                            ({"status": 200, "headers": []}, '"headers" is not an object'),
                             ({"status": 200, "headers": {f"h{i}": "" for i in range(17)}}, "too many")):
             got = post(**more)
             eq(got.status, 502, f"refused: {str(more)[:40]}")
@@ -511,7 +511,7 @@ if True:
                 {"action": {"action": "deaf", "args": {"x": "y" * (3 << 20)}}}).encode()))
         answers = [c.response().json()["content"] for c in conns]
         eq(sum("did not answer within 1.0 seconds" in a for a in answers) +
-           sum("it does not read what it is sent" in a for a in answers), 8, "one that does not read")
+           sum("it does not read its input" in a for a in answers), 8, "one that does not read")
         ok(any("does not read" in a for a in answers), "...gets so much and no more")
         began = time.monotonic()
         eq(client.run("echo here")["content"], "here", "nobody else waits")
@@ -541,7 +541,7 @@ for f in frames():
         has(content(client, "stopped", 1), "did not answer within 1.0 seconds", "one of a plugin that is stopped")
         ok(until(lambda: info(client, stopped)["starts"] == 2 and ready(client, stopped)),
            "that one is started again")
-        has(info(client, stopped)["ended"], "it hangs", "...and the reason is told")
+        has(info(client, stopped)["ended"], "it does not respond", "...and the reason is told")
         eq(content(client, "stopped"), "ok", "it answers")
         got = client.act("stopped", 0.2, do="sleep")["content"]
         has(got, "within 0.2 seconds", "a call that hangs")
@@ -616,7 +616,7 @@ for f in frames():
         eq(content(client, "pieces"), "ok", "it lives")
         eq(info(client, name)["starts"], 1, "still")
         stream = stream_of(client, "/hasty")
-        ok(until(lambda: "not asked for" in info(client, name).get("ended", "")), "one that does not wait is ended")
+        ok(until(lambda: "without a call" in info(client, name).get("ended", "")), "one that does not wait is ended")
         stream.sock.close()
         ok(ready(client, name), "and started again")
         ok(is_cut(client, "/die"), "a death in the middle")

@@ -153,7 +153,7 @@ def test_docx_refused():
         os.mkfifo(readers.path("pipe.docx"))
         fails("pipe.docx", "Package not found at 'pipe.docx'")
         package(readers.path("empty.docx"), {})
-        fails("empty.docx", "word/document.xml: there is no such part")
+        fails("empty.docx", "word/document.xml: the file has no such part")
         with open(word(readers.path("cut.docx"), paragraph(text("x"))), "r+b") as f:
             f.truncate(200)
         fails("cut.docx", "Package not found at 'cut.docx'")
@@ -203,7 +203,7 @@ def test_pptx_refused():
 
         fails("no.pptx", "Package not found at 'no.pptx'")
         package(readers.path("empty.pptx"), {})
-        fails("empty.pptx", "ppt/_rels/presentation.xml.rels: there is no such part")
+        fails("empty.pptx", "ppt/_rels/presentation.xml.rels: the file has no such part")
         power(readers.path("a.pptx"), {1: slide()}, [1, 2])
         fails("a.pptx", "there is no slide 'rId2'")
         power(readers.path("b.pptx"), {1: slide(), 2: "<a/>b"})

@@ -88,7 +88,7 @@ def test_unavailable():
                     VSCODE_PORT=str(free_port()))
     unavailable("VSCODE_PORT is not set", "no port")
     for bad in ("0", "65536", "x"):
-        unavailable("VSCODE_PORT is no port", f"the port {bad}", VSCODE_PORT=bad)
+        unavailable("VSCODE_PORT is not a port number", f"the port {bad}", VSCODE_PORT=bad)
     with Client() as client:
         eq(token(client), {"token": None}, "not asked for")
 
@@ -191,8 +191,8 @@ def test_trouble():
         return
     with Stand() as stand:
         with stand.client(CRASH="1") as client:
-            got = until(lambda: "given up" in info(client)["why"] and info(client), LIMIT)
-            eq(got, {"state": "unavailable", "why": "given up after several starts: it has ended (exit status 1): "
+            got = until(lambda: "is not started again" in info(client)["why"] and info(client), LIMIT)
+            eq(got, {"state": "unavailable", "why": "it ended after several starts and is not started again: it has ended (exit status 1): "
                      "listen EADDRINUSE: it cannot be"}, "its last words")
             eq((len(stand.started()), token(client)), (5, {"token": None}), "...after five starts; no token")
         with socket.create_server(("127.0.0.1", stand.port)), stand.client() as client:

@@ -197,7 +197,7 @@ def test_credit():
             a.send(frame(STDIN, bytes(MIB)))
         a.sent += 4 * MIB
         a.until(lambda: a.errors)
-        has(a.errors, "There is more stdin than the window has.", "more than the window is an error")
+        has(a.errors, "More stdin was sent than the window allows.", "more than the window is an error")
         ok(a.ends(), "which ends the connection")
         eq(state(c, p)["state"], "running", "the process goes on")
         p = start(c, "sh", "-c", "exec <&-; echo on; sleep 60", stdin=True)

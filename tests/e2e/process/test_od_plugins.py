@@ -76,7 +76,7 @@ def test_absent():
         for name in ("browser", "agent_skills"):
             eq((told[name]["state"], told[name]["why"].startswith(missing)), ("unavailable", True),
                f"/server_info says that {name} is unavailable, and why")
-        eq(client.log().count("no skills for the shells: " + missing), 1, "the log names the missing file once")
+        eq(client.log().count("the shells have no skills: " + missing), 1, "the log names the missing file once")
         ok("/bin/open_file" not in client.run("command -v open_file; true")["content"], "no skill is on the PATH")
         got = client.act("run_ipython", 60 * SLOW, code="open_file('x')", include_extra=False)["content"]
         has(got, "od-plugins is missing beside od-runtime-client", "a function of a kernel")
@@ -96,7 +96,7 @@ def test_no_proc():
     prefix = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
     with Client(prefix=prefix) as client:
         check_browser(client, "od-plugins cannot be found without /proc/self/exe", "without /proc")
-        has(client.log(), "no skills for the shells: od-plugins cannot be found without /proc/self/exe",
+        has(client.log(), "the shells have no skills: od-plugins cannot be found without /proc/self/exe",
             "the log says that there are no skills, and why")
         eq(client.run("echo alive")["content"], "alive", "commands run without /proc")
 

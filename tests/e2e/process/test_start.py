@@ -79,7 +79,7 @@ def test_open_server():
     code, out, err = run_client("serve", "8000", "--no-key", env=key)
     ok(code == 100 and "--no-key" in err, "--no-key beside a key is refused", err)
     port = free_port()
-    warning = f"no session key: everyone who reaches 0.0.0.0 port {port} can run commands here"
+    warning = f"no session key: every program that can connect to 0.0.0.0 port {port} can run commands here"
     with Client(argv=[CLIENT, "init", str(port), "--no-key", "--username", ME], user=False) as client:
         eq(client.log().count(warning), 1, "--no-key: the log has one warning")
         client.port = port

@@ -87,7 +87,7 @@ def test_failures():
             eq({c.response().status for c in many}, {403}, "all of them are refused in the end")
             for c in many:
                 c.close()
-        ok(client.log().count("without the right key") == 1, "the log has one line about it", client.log())
+        ok(client.log().count("with a wrong session key") == 1, "the log has one line about it", client.log())
 
 
 def test_no_key():

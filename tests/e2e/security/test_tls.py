@@ -234,12 +234,12 @@ def test_bad_files():
     start_fails("no certificate", path("none"), key, "--tls-cert " + path("none"), "No such file")
     start_fails("no key", cert, path("none"), "--tls-key " + path("none"), "No such file")
     start_fails("a directory", TOP, key, TOP, "a directory")
-    start_fails("no PEM", path("junk"), key, path("junk"), "no certificate in the chain")
+    start_fails("no PEM", path("junk"), key, path("junk"), "the certificate chain contains no certificate")
     start_fails("no key in it", cert, cert, cert, "the private key")
     start_fails("a huge file", cert, path("huge"), path("huge"), "limit")
     start_fails("another key", cert, path("RSA.key"), path("RSA.key"), "does not belong")
     code, _, err = run_client("serve", "1", "--tls-cert", cert)
-    ok(code == 100 and "go together" in err, "one without the other", err)
+    ok(code == 100 and "need each other" in err, "one without the other", err)
 
 
 def learnt(client):
@@ -273,7 +273,7 @@ def test_own():
     with Client("--tls-self") as client:
         ok(ssl.get_server_certificate(("127.0.0.1", client.port)) != shown, "another start, another one")
     code, _, err = run_client("serve", "1", "--tls-self", *options())
-    ok(code == 100 and "--tls-cert already" in err, "not beside another certificate", err)
+    ok(code == 100 and "--tls-self and --tls-cert cannot be combined" in err, "not beside another certificate", err)
 
 
 def test_health():

@@ -16,7 +16,7 @@ from test_listen import Listen
 
 TOP = harness.scratch("od-e2e-mutual-")
 ALIVE = request("GET", "/alive")
-NONE = "handshake failure", "shows no certificate"
+NONE = "handshake failure", "the client did not send a certificate"
 MADE = {}
 
 
@@ -85,9 +85,9 @@ def rows():
         Cert("c", root, eku=[EKU.SERVER_AUTH, EKU.CLIENT_AUTH])], None, ""
     yield "one for any purpose", [Cert("c", root, eku=[EKU.ANY_EXTENDED_KEY_USAGE])], None, ""
     yield "with an intermediate", [Cert("c", mid), mid], None, ""
-    yield "without its intermediate", [Cert("c", mid)], "unknown ca", "no trusted authority"
+    yield "without its intermediate", [Cert("c", mid)], "unknown ca", "not signed by a trusted authority"
     yield "another authority of that name", [Cert("c", other)], "alert", "no trusted|signature"
-    yield "self-signed", [Cert("c")], "unknown ca", "no trusted authority"
+    yield "self-signed", [Cert("c")], "unknown ca", "not signed by a trusted authority"
     yield "one for servers", [Cert("c", root, eku=[EKU.SERVER_AUTH])], "unsupported certificate", \
         "not for clients"
     yield "expired", [Cert("c", root, start=-9, end=-1)], "certificate expired", "expired"
@@ -95,7 +95,7 @@ def rows():
     yield "RSA of 1024 bits", [Cert("c", root, kind="rsa1024")], "bad certificate", "too short"
     yield "SHA-1", [Cert("c").sign_again(root, "-sha1")], "bad certificate", "not accepted"
     sub = Cert("sub", root)
-    yield "an issuer that may not", [Cert("c", sub), sub], "bad certificate", "may not"
+    yield "an issuer that may not", [Cert("c", sub), sub], "bad certificate", "is not an authority"
     nc = Cert("nc", root, ca=True, constraints=["example.org"], critical=False)
     yield "name constraints", [Cert("c", nc), nc], "bad certificate", "constraints"
     yield "64 KB of certificate", [Cert("c", root, pad=64000)], "", "too many or too large"
@@ -196,9 +196,9 @@ def test_command_line():
     cert, key = made()["server"]
     junk = put("junk", b"no PEM\n")
     for words, why in (
-            (("--tls-client-ca", made()["ca"]), "goes with --tls-cert"),
+            (("--tls-client-ca", made()["ca"]), "--tls-client-ca needs --tls-cert"),
             (("--connect", "wss://x/", "--connect-ca", made()["ca"], "--connect-cert", cert),
-             "go together"),
+             "need each other"),
             (("--tls-cert", cert, "--tls-key", key, "--tls-client-ca", "/nowhere"), "/nowhere"),
             (("--tls-cert", cert, "--tls-key", key, "--tls-client-ca", junk), "--tls-client-ca")):
         with Client(*words, ready=False) as c:
@@ -215,7 +215,7 @@ def test_command_line():
 
 def test_open_key():
     cert, key = made()["server"]
-    told = f"--tls-key {key}: other users have access to it (mode 644)"
+    told = f"--tls-key {key}: other users can access the file (mode 644): run chmod 600 on it"
     os.chmod(key, 0o644)
     with server() as client:
         has(client.log(), told, "a key that lies open is told of")
@@ -283,9 +283,9 @@ def test_dial_table():
             ("RSA of 1024 bits", [Cert("b", root, dns=["localhost"], kind="rsa1024")], None,
              "too short"),
             ("a good one, but another key than the pinned", [Cert("b", root, dns=["localhost"])],
-             pinned.pin(), "not the one that is asked for"),
+             pinned.pin(), "not the pinned key"),
             ("the pinned one behind another", [Cert("b", root, dns=["localhost"]), pinned],
-             pinned.pin(), "not the one that is asked for")):
+             pinned.pin(), "not the pinned key")):
         with backend(chain) as b:
             more = ("--connect-pin", pin) if pin else ()
             with Client("--connect", f"wss://localhost:{b.port}/", "--connect-ca", made()["ca"],
@@ -325,7 +325,7 @@ def test_listen():
         to = ("--connect", f"wss://localhost:{l.port}/connect", "--connect-ca", made()["ca"],
               *l.token_of("s"))
         with Client(*to) as client:
-            ok(until(lambda: "asks for a certificate" in client.log()), "listen lets nobody in without",
+            ok(until(lambda: "requires a client certificate" in client.log()), "listen lets nobody in without",
                client.log())
         with Client(*to, "--connect-cert", cert, "--connect-key", key):
             def ask():

@@ -326,7 +326,7 @@ def test_no_folder_at_all(sh):
         says(client, name, "echo hi", "hi")
         got = client.run("echo " + "x" * 5000)
         eq(got["observation"], "error", f"{name}: a long command is refused")
-        has(got["content"], "needs a file in /dev/shm, /tmp, /run or /var/tmp", f"{name}: with the reason")
+        has(got["content"], "needs a writable folder: /dev/shm, /tmp, /run or /var/tmp", f"{name}: with the reason")
         works(client, name)
 
 

@@ -165,7 +165,7 @@ def test_bad_names():
             eq(client.get(f"/v1/sessions/{path}").status, 404, f"GET {path}")
         for name in ("a", "default.", "Default"):
             for answer in (end(client, name), raw(client, name)):
-                eq((answer.status, answer.json()), (404, {"detail": "There is no session of that name."}),
+                eq((answer.status, answer.json()), (404, {"detail": "No session has this name. GET /v1/sessions lists the sessions."}),
                    f"an unknown session: {name}")
         eq(sorted(sessions(client)), ["default"], "nothing was made")
 
@@ -198,7 +198,7 @@ def test_routes():
             ok(answer.status == 422 and answer.json()["detail"] == "Invalid request parameters",
                f"offset={offset!r} is refused", answer)
         answer = ask("GET", "/v1/sessions/default/output?offset=1000000", **key)
-        eq((answer.status, answer.json()), (416, {"detail": "The command has not printed so much."}),
+        eq((answer.status, answer.json()), (416, {"detail": "The offset is beyond the end of the output."}),
            "an offset beyond the end")
 
 
@@ -443,7 +443,7 @@ def test_end_meanwhile():
         ok(until(lambda: sessions(client).get("a", {}).get("state") == "ending", step=0.001),
            "it is said to be ending")
         answer = end(client, "a")
-        eq((answer.status, answer.json()), (409, {"detail": "This session is being ended already."}),
+        eq((answer.status, answer.json()), (409, {"detail": "This session is already being ended."}),
            "a second one to end it")
         two.send(post("echo $$", session="a"))
         eq(one.response(10 * SLOW + DEADLINE).status, 200, "it is ended")

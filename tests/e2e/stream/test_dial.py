@@ -216,7 +216,7 @@ def test_command_line():
                        (("--connect", "ws://a b/"), "it must be"),
                        (("--connect", "ws://x/", "--connect-id", "../x"), "--connect-id"),
                        (("--connect", "ws://x/", "--connect-token", "/nowhere"), "/nowhere"),
-                       (("--connect", "ws://x/", "--connect-token", token.name), "no blanks"),
+                       (("--connect", "ws://x/", "--connect-token", token.name), "the token contains a blank"),
                        (("--connect", "wss://x/", "--connect-pin", "12"), "64 hexa")):
         with Client(*words, ready=False) as c:
             status = harness.wait_exit(c.process)

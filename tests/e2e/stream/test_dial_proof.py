@@ -71,7 +71,7 @@ def test_proof():
         s.expect("opened", id=3)
         ok(True, "and for channels")
         s.say("proof", proof=proof("backend", other, challenge, "v"))
-        has(s.expect("error")["detail"], "No proof is due", "a proof counts once")
+        has(s.expect("error")["detail"], "No proof was requested", "a proof counts once")
         with Conn(c.port) as conn:
             conn.send(request("GET", "/v1/sessions", X_Session_API_Key=DIGEST))
             eq(conn.response().status, 403, "the digest of the key is no key")
@@ -80,7 +80,7 @@ def test_proof():
         inbound.say("prove", nonce=challenge)
         has(inbound.expect("error")["detail"], "hello has a nonce", "it answers no challenge")
         inbound.say("proof", proof=proof("backend", "00" * 16, "00" * 16, "v"))
-        has(inbound.expect("error")["detail"], "No proof is due", "and takes no proof")
+        has(inbound.expect("error")["detail"], "No proof was requested", "and takes no proof")
         inbound.say("open", id=1, kind="http", authorized=True)
         eq(inbound.expect("closed", id=1)["status"], 403, "nor are its channels authorized")
         inbound.close()

@@ -339,7 +339,7 @@ def test_hostile_sandboxes():
             third.conn.close()
             got = conn.response()
             eq(got.status, 502, "a loss before an answer")
-            has(got.json()["detail"], "may have been begun", "says what is known")
+            has(got.json()["detail"], "may have started to process the request", "says what is known")
         eq(l.ask("GET", "/alive").status, 200, "the backend is well")
         l.process.terminate()
         eq(harness.wait_exit(l.process), 0, "and ends")
@@ -376,7 +376,7 @@ def test_one_name():
         with dialled(l, "twice") as a, \
                 Client("--key-sha256", DIGEST, "--connect", f"ws://127.0.0.1:{l.port}/connect",
                        *l.token_of("twice")) as b:
-            ok(until(lambda: "another sandbox has this name there" in b.log()),
+            ok(until(lambda: "another sandbox is connected with the same name" in b.log()),
                "who comes second is told, and tells it")
             for _ in range(20):
                 eq(l.run("twice", "pwd").json()["content"].split()[0], a.work, "the first one is served")
@@ -419,7 +419,7 @@ def shares(nth):
         refused = [fd for fd, _ in answered.poll(0)]
         answer = next(conn for conn in asked if conn.sock.fileno() == refused[0]).response()
         eq([answer.status, answer.field("retry-after")], [503, "1"], "beyond that they are refused")
-        has(answer.json()["detail"], "for this sandbox", "in words")
+        has(answer.json()["detail"], "This sandbox has too many unanswered requests", "in words")
         gate = Gate(c)
         many = [Conn(l.port) for _ in range(12)]
         for conn in many:
@@ -464,9 +464,9 @@ def test_command_line():
         with open(path, "w") as f:
             f.write(text)
     for words, why in (((), "--token FILE is missing"), (("--token", "/nowhere"), "/nowhere"),
-                       (("--token", short), "16 are the least"), (("--tls-cert", secret), "go together"),
-                       (("--token", secret, "--no-token"), "exclude each other"),
-                       (("--token", secret, "--address", "here"), "no address and port"),
+                       (("--token", short), "needs at least 16"), (("--tls-cert", secret), "need each other"),
+                       (("--token", secret, "--no-token"), "cannot be combined"),
+                       (("--token", secret, "--address", "here"), "is not an IP address and a port"),
                        (("--token", secret, "--tls-cert", secret, "--tls-key", secret), "--tls-cert")):
         done = subprocess.run([RUNTIME, "listen", *words], capture_output=True, text=True,
                               timeout=harness.DEADLINE)

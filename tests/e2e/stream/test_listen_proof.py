@@ -22,7 +22,7 @@ def test_stolen_token():
             challenge = fake.prove(os.urandom(32))
             got = client.response()
             eq(got.status, 403, "a proof by another key: the client is refused")
-            has(got.json()["detail"], "not proved", "the error says why")
+            has(got.json()["detail"], "did not prove", "the error says why")
             eq(shows(l).response().status, 403, "so is the next client, by the proof that was given")
             with Conn(l.port) as conn:
                 conn.send(request("GET", "/sandboxes/v/alive"))

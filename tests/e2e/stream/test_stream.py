@@ -106,7 +106,7 @@ def test_session():
         again.say("open", id=2, kind="session", epoch="other", offset=at)
         ok(again.expect("opened", id=2)["offset"] > at, "offsets are one process's")
         again.say("open", id=3, kind="session", session="nobody")
-        has(again.expect("closed", id=3)["detail"], "no session", "one that is not there")
+        has(again.expect("closed", id=3)["detail"], "No session", "one that is not there")
         again.close()
         s.close()
 
@@ -322,7 +322,7 @@ def test_hostile():
         s.say("open", id=1, kind="http")
         s.expect("opened")
         s.say("open", id=1, kind="http")
-        has(s.expect("error")["detail"], "There is a channel", "an id is one channel's")
+        has(s.expect("error")["detail"], "A channel with this id is already open", "an id is one channel's")
         s.ws.frame(BINARY, struct.pack(">BxxxIQII", INPUT, 1, 0, 3, 0) + b"GET")
         try:
             while True:
@@ -335,10 +335,10 @@ def test_hostile():
         s.say("open", id=1, kind="http")
         s.expect("opened")
         s.ws.frame(BINARY, struct.pack(">BxxxIQII", INPUT, 1, 7, 3, zlib.crc32(b"GET")) + b"GET")
-        has(s.expect("closed", id=1)["detail"], "not the next", "input with a hole")
+        has(s.expect("closed", id=1)["detail"], "does not continue at the expected offset", "input with a hole")
         for i in range(2, 80):
             s.say("open", id=i, kind="http")
-        has(s.expect("closed")["detail"], "too many", "channels have an end")
+        has(s.expect("closed")["detail"], "Too many channels", "channels have an end")
         s.ws.frame(TEXT, b"x" * (1 << 20))
         try:
             while True:

@@ -108,7 +108,7 @@ def test_refusals():
         s.say("open", id=90, kind="action", action_id="w", action=run("sleep 1000"))
         s.expect("opened", id=90)
         s.put_in(90, b"typed")
-        has(s.expect("closed", id=90)["detail"], "no input", "it takes none")
+        has(s.expect("closed", id=90)["detail"], "accepts no input", "it takes none")
         s.say("open", id=91, kind="action", action_id="w")
         s.expect("opened", id=91)
         s.say("cancel", id=91, mode="fly")

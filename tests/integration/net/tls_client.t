@@ -30,7 +30,7 @@ def rows():
     def row(name, chain, words=None, host=HOST, trust=root, pin=None, args=()):
         return (name, trust, chain, host, words, pin, args)
 
-    name, auth = "for another name", "no trusted authority"
+    name, auth = "for another name", "not signed by a trusted authority"
     yield row("a plain leaf", [leaf()])
     yield row("RSA of 2048 bits", [leaf(kind="rsa2048")])
     yield row("RSA of 4096 bits", [leaf(kind="rsa4096")])
@@ -70,14 +70,14 @@ def rows():
     mail = Cert("mail", root, ca=True, eku=[EKU.EMAIL_PROTECTION])
     yield row("an intermediate for mail", [leaf(mail), mail], "not for servers")
     sub = Cert("sub", root, ca=False)
-    yield row("an issuer that is no authority", [leaf(sub), sub], "may not")
+    yield row("an issuer that is no authority", [leaf(sub), sub], "is not an authority")
     bare = Cert("bare", root, basic=False)
-    yield row("an issuer without constraints", [leaf(bare), bare], "may not")
+    yield row("an issuer without constraints", [leaf(bare), bare], "is not an authority")
     nosign = Cert("nosign", root, ca=True, usage="digital_signature")
-    yield row("an issuer that may not sign", [leaf(nosign), nosign], "may not|demands")
+    yield row("an issuer that may not sign", [leaf(nosign), nosign], "is not an authority|unsupported critical extension")
     yield row("path length kept", [leaf(mid0), mid0])
     deep = Cert("deep", mid0, ca=True)
-    yield row("path length exceeded", [leaf(deep), deep, mid0], "too far down")
+    yield row("path length exceeded", [leaf(deep), deep, mid0], "longer than it allows")
     for critical in (False, True):
         nc = Cert("nc", root, ca=True, constraints=["example.org"], critical=critical)
         yield row(f"name constraints, critical {critical}", [leaf(nc), nc],
@@ -97,10 +97,10 @@ def rows():
     yield row("an unknown demand", [leaf(unknown=True)], "demands")
     pinned = Cert("pinned", dns=["other"])
     yield row("a key by its hash", [pinned], trust=None, pin=pinned.pin())
-    yield row("another key", [pinned], "not the one", trust=None, pin=root.pin())
+    yield row("another key", [pinned], "not the pinned key", trust=None, pin=root.pin())
     good = leaf()
     yield row("an authority and a key", [good], pin=good.pin())
-    yield row("an authority and another key", [good], "not the one", pin=root.pin())
+    yield row("an authority and another key", [good], "not the pinned key", pin=root.pin())
     yield row("TLS 1.3 only", [leaf()], "TLS 1.2|gave up", args=("-tls1_3",))
     yield row("TLS 1.1 only", [leaf()], "TLS 1.2|gave up|common",
               args=("-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"))

@@ -27,8 +27,8 @@ static const struct {
 	{"{}", ERR_SYNTAX, 0, 0, "a frame without an op"},
 	{"{\"op\":1}", ERR_SYNTAX, 0, 0, "a frame without an op"},
 	{"[\"op\"]", ERR_SYNTAX, 0, 0, "a frame without an op"},
-	{"{\"op\":\"Ready\"}", ERR_SYNTAX, 0, 0, "a frame with an op that is none"},
-	{"{\"op\":\"log\"}", ERR_SYNTAX, 0, 0, "a frame without its words"},
+	{"{\"op\":\"Ready\"}", ERR_SYNTAX, 0, 0, "a frame with an unknown op"},
+	{"{\"op\":\"log\"}", ERR_SYNTAX, 0, 0, "a frame \"log\" without its text"},
 	{"{\"op\":\"reply\"}", ERR_SYNTAX, 0, 0, "a reply without an id"},
 	{"{\"op\":\"reply\",\"id\":0}", ERR_SYNTAX, 0, 0, "a reply without an id"},
 	{"{\"op\":\"reply\",\"id\":\"1\"}", ERR_SYNTAX, 0, 0, "a reply without an id"},
@@ -83,12 +83,13 @@ static const struct {
 		"{\"message\":\"m\",\"observation\":\"o\",\"content\":\"c\","
 		"\"extras\":{\"a\":[1]},\"success\":true}",
 		0},
-	{"{}", "it has no observation, an object", ERR_SYNTAX},
-	{"{\"observation\":[]}", "it has no observation, an object", ERR_SYNTAX},
+	{"{}", "\"observation\" is not an object", ERR_SYNTAX},
+	{"{\"observation\":[]}", "\"observation\" is not an object", ERR_SYNTAX},
 	{"{\"observation\":{\"content\":1}}",
-		"message, observation or content is no string", ERR_SYNTAX},
-	{"{\"observation\":{\"extras\":[]}}", "its extras are no object", ERR_SYNTAX},
-	{"{\"observation\":{\"success\":1}}", "its success is neither true nor false",
+		"\"message\", \"observation\" or \"content\" is not a string",
+		ERR_SYNTAX},
+	{"{\"observation\":{\"extras\":[]}}", "\"extras\" is not an object", ERR_SYNTAX},
+	{"{\"observation\":{\"success\":1}}", "\"success\" is neither true nor false",
 		ERR_SYNTAX},
 };
 
@@ -115,27 +116,28 @@ static const struct {
 } answers[] = {
 	{"{\"status\":200}", NULL},
 	{"{\"status\":200,\"more\":true}", NULL},
-	{"{\"status\":200,\"more\":1}", "its more is neither true nor false"},
-	{"{\"status\":204,\"more\":true}", "its status allows no body"},
+	{"{\"status\":200,\"more\":1}", "\"more\" is neither true nor false"},
+	{"{\"status\":204,\"more\":true}", "a reply with this status cannot have a body"},
 	{"{\"status\":599,\"headers\":{},\"body\":\"x\"}", NULL},
 	{"{\"status\":204,\"body\":\"\"}", NULL},
-	{"{}", "its status is no number from 200 to 599"},
-	{"{\"status\":100}", "its status is no number from 200 to 599"},
-	{"{\"status\":600}", "its status is no number from 200 to 599"},
-	{"{\"status\":304,\"body\":\"x\"}", "its status allows no body"},
-	{"{\"status\":200,\"body\":null}", "its body is no string"},
-	{"{\"status\":200,\"body64\":\"=\"}", "its body64 is no Base64"},
+	{"{}", "\"status\" is not a number from 200 to 599"},
+	{"{\"status\":100}", "\"status\" is not a number from 200 to 599"},
+	{"{\"status\":600}", "\"status\" is not a number from 200 to 599"},
+	{"{\"status\":304,\"body\":\"x\"}",
+		"a reply with this status cannot have a body"},
+	{"{\"status\":200,\"body\":null}", "\"body\" is not a string"},
+	{"{\"status\":200,\"body64\":\"=\"}", "\"body64\" is not Base64"},
 	{"{\"status\":200,\"body64\":\"\",\"body\":\"\"}", "it has both body and body64"},
-	{"{\"status\":200,\"headers\":1}", "its headers are no object"},
-	{"{\"status\":200,\"headers\":{\"a\":1}}", "a header is no string"},
+	{"{\"status\":200,\"headers\":1}", "\"headers\" is not an object"},
+	{"{\"status\":200,\"headers\":{\"a\":1}}", "a header is not a string"},
 	{"{\"status\":200,\"headers\":{\"\":\"\"}}",
-		"a header with characters that none has"},
+		"a header has a character that is not allowed"},
 	{"{\"status\":200,\"headers\":{\"a b\":\"\"}}",
-		"a header with characters that none has"},
+		"a header has a character that is not allowed"},
 	{"{\"status\":200,\"headers\":{\"a\":\"\\n\"}}",
-		"a header with characters that none has"},
+		"a header has a character that is not allowed"},
 	{"{\"status\":200,\"headers\":{\"Transfer-Encoding\":\"chunked\"}}",
-		"a header that is the server's to set"},
+		"a header that only the server sets"},
 };
 
 static void test_answers(void)
@@ -180,7 +182,7 @@ static void test_pieces(void)
 	buf_free(&an.body);
 	is_int(plugin_piece_read(&an, parse("{\"body64\":\"?\"}"), &arena, &why),
 		ERR_SYNTAX, "a bad one");
-	is_str(why, "its body64 is no Base64", "...with the reason");
+	is_str(why, "\"body64\" is not Base64", "...with the reason");
 	buf_free(&an.body);
 }
 

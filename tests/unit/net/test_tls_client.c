@@ -241,7 +241,7 @@ static void test_alert(void)
 	for (int i = 0; i < 20 && carry(&a, &b, 100000) >= 0; i++)
 		if (carry(&b, &a, 100000) < 0)
 			break;
-	is_str(tls_error_text(&b), "the client shows no certificate", "the reason");
+	is_str(tls_error_text(&b), "the client did not send a certificate", "the reason");
 	for (int i = 0; i < 20 && (out = tls_output(&b)).n; i++) {
 		buf_put(&said, out.p, 1);
 		tls_output_done(&b, 1);
@@ -362,7 +362,7 @@ static void test_transport_refusals(void)
 	}
 	is_int(r, ERR_TLS, "a stranger");
 	is_str(transport_tls_error(&c),
-		"no trusted authority stands behind the certificate", "the reason");
+		"the certificate is not signed by a trusted authority", "the reason");
 	transport_close(&c);
 	transport_close(&s);
 	tls_trust_del(trust);

@@ -241,22 +241,22 @@ static void test_refused_client(void)
 		const char *head, *why;
 	} all[] = {
 		{"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
-			"the server refuses the WebSocket (status 401 or 403): "
-			"is the token right?"},
+			"the server refused the WebSocket (status 401 or 403): "
+			"check the token"},
 		{"HTTP/1.1 101 Hi\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n"
 		 "Sec-WebSocket-Accept: @\r\n\r\n",
-			"the server does not upgrade the connection"},
+			"the server did not upgrade the connection to a WebSocket"},
 		{"HTTP/1.1 101 Hi\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: @"
 		 "\r\n\r\n",
-			"the server does not upgrade the connection"},
+			"the server did not upgrade the connection to a WebSocket"},
 		{"HTTP/1.1 101 Hi\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 		 "Sec-WebSocket-Accept: x@\r\n\r\n",
-			"the server answers another key"},
+			"the server's Sec-WebSocket-Accept does not match the request"},
 		{"HTTP/1.1 101 Hi\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 		 "\r\n",
-			"the server does not show that it knows WebSocket"},
+			"the server's answer is not that of a WebSocket server"},
 		{SERVER_HEAD "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
-			"the server wants an extension"},
+			"the server requires an extension of WebSocket"},
 		{"nonsense\r\n\r\n", NULL},
 	};
 
@@ -335,7 +335,8 @@ static void test_deadlines(void)
 	up(true);
 	while (conn && !late)
 		turn();
-	is_str(ended_why, "the peer is silent", "a silent peer is dead");
+	is_str(ended_why, "the peer did not answer a ping in time",
+		"a silent peer is dead");
 	is_int(beats_n, conf.dead_ms / conf.beat_ms, "after so many pings");
 	ok(got.n >= 4 && !memcmp(got.p, "\x89\0\x89\0", 4), "that it was sent");
 	down();
@@ -353,7 +354,7 @@ static void test_deadlines(void)
 	open_client(STR(""));
 	while (conn && !late)
 		turn();
-	is_str(ended_why, "the server does not answer", "a silent server");
+	is_str(ended_why, "the server did not answer in time", "a silent server");
 	down();
 	conf.open_ms = 0;
 }
@@ -403,7 +404,8 @@ static void test_room(void)
 		(void)ws_conn_send(conn, WS_BINARY, STR(X125), STR(""));
 	while (conn && !late)
 		turn();
-	is_str(ended_why, "more was to be sent than may be queued", "it has an end");
+	is_str(ended_why, "the peer reads too slowly: the queue of frames is full",
+		"it has an end");
 	down();
 	conf.queue_max = 0;
 }

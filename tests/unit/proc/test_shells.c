@@ -80,7 +80,8 @@ static void check_none(void)
 	memcpy(found.path, "kept", 5);
 	is_int(find(NULL), -ENOENT, "no shell");
 	is_str(told(),
-		"no shell in this image: looked for /bin/bash, /usr/bin/bash, "
+		"this image has no shell; these paths were searched: /bin/bash, "
+		"/usr/bin/bash, "
 		"/usr/local/bin/bash, /bin/sh, /usr/bin/sh, /bin/ash, /bin/busybox, "
 		"/usr/bin/busybox, /busybox/busybox, /.od/bin/busybox\n",
 		"the ladder in words");

@@ -99,9 +99,9 @@ static void check_errors(void)
 	} t[] = {
 		{"a[b", "a '[' without its ']'"},
 		{"{a", "a '{' without its '}'"},
-		{"[[:x:]]", "unknown name of a class"},
+		{"[[:x:]]", "unknown name of a character class"},
 		{"a\\", "a backslash at the end"},
-		{"{{{{{{{{{{{{{{{{{", "too many braces in each other"},
+		{"{{{{{{{{{{{{{{{{{", "too many nested braces"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(t); i++) {

@@ -152,7 +152,7 @@ static void test_body(void)
 		{422, "", "body: the text ends too early (at byte 0)"},
 		{422, "[]", "body: it is not a JSON object (at byte 0)"},
 		{422, "3", "body: the text must be an object or an array (at byte 0)"},
-		{400, "{\"a\":1,\"a\":2}", "body: this key stands twice (at byte 8)"},
+		{400, "{\"a\":1,\"a\":2}", "body: the key is given twice (at byte 8)"},
 		{400, "{\"a\":\"\xff\"}", NULL},
 	};
 	struct values v;

@@ -72,31 +72,31 @@ static void test_kinds(void)
 	good("{\"schemaVersion\":2,\"manifests\":[]}", MEDIA_DOCKER_INDEX, MANIFEST_INDEX,
 		true);
 
-	bad("", "", "no JSON");
-	bad("[]", "", "no manifest");
-	bad("{}", "", "no manifest");
-	bad("{\"schemaVersion\":1,\"fsLayers\":[]}", "", "schema 1");
-	bad("{\"schemaVersion\":3}", "", "no manifest");
-	bad("{\"schemaVersion\":2}", "", "empty");
+	bad("", "", "not JSON");
+	bad("[]", "", "not the manifest");
+	bad("{}", "", "not the manifest");
+	bad("{\"schemaVersion\":1,\"fsLayers\":[]}", "", "schema version 1");
+	bad("{\"schemaVersion\":3}", "", "not the manifest");
+	bad("{\"schemaVersion\":2}", "", "of neither an image");
 	bad(IMAGE ",\"manifests\":[]}", "", "both");
 	bad("{\"schemaVersion\":2,\"manifests\":[]," CONFIG "}", "", "both");
 	bad(IMAGE "}", MEDIA_OCI_INDEX, "contradict");
-	bad(IMAGE "}", "text/html", "neither");
+	bad(IMAGE "}", "text/html", "neither that of an image");
 	bad(IMAGE ",\"mediaType\":\"" MEDIA_OCI_MANIFEST "\"}", MEDIA_DOCKER_MANIFEST,
-		"another type");
-	bad(IMAGE ",\"mediaType\":7}", MEDIA_OCI_MANIFEST, "another type");
-	bad(IMAGE "}", MEDIA_DOCKER_MANIFEST, "something else");
+		"mediaType differs");
+	bad(IMAGE ",\"mediaType\":7}", MEDIA_OCI_MANIFEST, "mediaType differs");
+	bad(IMAGE "}", MEDIA_DOCKER_MANIFEST, "not the config of an image");
 	bad("{\"schemaVersion\":2," CONFIG "}", "", "no list of layers");
-	bad("{\"schemaVersion\":2,\"layers\":[]}", "", "config has no proper");
+	bad("{\"schemaVersion\":2,\"layers\":[]}", "", "descriptor of its config");
 	bad("{\"schemaVersion\":2," CONFIG ",\"layers\":[{}]}", "",
-		"layer has no proper");
+		"descriptor of a layer");
 	bad("{\"schemaVersion\":2,\"manifests\":{}}", "", "no list of images");
-	bad("{\"schemaVersion\":2,\"manifests\":[7]}", "", "entry has no proper");
+	bad("{\"schemaVersion\":2,\"manifests\":[7]}", "", "descriptor of an entry");
 	bad("{\"schemaVersion\":2,\"manifests\":[{\"digest\":\"" D "\",\"size\":-1}]}",
-		"", "entry has no proper");
+		"", "descriptor of an entry");
 	bad("{\"schemaVersion\":2,\"manifests\":[{\"digest\":\"" D "\",\"size\":1,"
 	    "\"mediaType\":\"a\\u0000b\"}]}",
-		"", "entry has no proper");
+		"", "descriptor of an entry");
 }
 
 static void test_layout(void)
