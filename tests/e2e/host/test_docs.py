@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
 """The examples of the documents, executed with a real engine: what a page shows is what is printed.
 
+The pages are README.md and the task pages, which the table "By task" of README.md lists.
+
 A block marked "console" is one shell session: a line that begins with "$ " is a command, the lines
 behind it are its output, standard output and standard error together. A backslash at the end of a
 line joins it with the next one. A command with "exec -it" is executed on a terminal: a line that begins
 with "/ # " has what is typed there."""
+import contextlib
 import fcntl
+import functools
+import glob
+import json
 import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import termios
 
@@ -19,8 +26,8 @@ import engine as real
 import test_plugin_browser as browser_plugin
 import test_plugin_python as python_plugin
 
-PAGES = ["README.md", "docs/security.md", "docs/run.md", "docs/drive.md", "docs/openhands.md"]
-PLUGIN_PAGES = ["docs/cells-and-browser.md"]
+TASKS = re.compile(r"^## By task\n(.*?)^## ", re.M | re.S)
+PAGE = re.compile(r"\]\((docs/[\w-]+\.md)\)")
 # Commands that make the folder of a plugin: (the folder, why it cannot be made here or None).
 PLUGIN_COMMANDS = {
     "tools/plugin-python": (python_plugin.FOLDER, lambda: python_plugin.folder()[1]),
@@ -29,7 +36,8 @@ PLUGIN_COMMANDS = {
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 IMAGE = "busybox:1"  # the pages' image; the test has one of its own
 BUSYBOX = next((p for p in ("/bin/busybox", "/usr/bin/busybox") if os.path.exists(p)), "")
-NAMES = r"(?<![\w.-])(?<!(?<!/)/)(box|small|server|agents)\b(?!\.)"  # sandboxes and networks of the pages
+# Sandboxes, containers, networks and images of the pages.
+NAMES = r"(?<![\w.-])(?<!(?<!/)/)(box|small|server|agents|web|worker|my-image)\b(?![.-])"
 PROMPT = re.compile(r"^/\w* # ", re.M)  # of a shell on a terminal; the line has what is typed
 # Escape sequences, and the greeting that the busybox of some distributions prints.
 UNSHOWN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n*BusyBox v.*\n+Enter 'help'.*\n+")
@@ -38,11 +46,18 @@ VOLATILE = [
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
     (re.compile(r"(od-runtime:oh_v[\d.]+)(_[0-9a-z]{16})+"), r"\1_HASHES"),
     (re.compile(r"\b\d+(\.\d+)?(B|KiB|MiB)(?!\w)"), "SIZE"),
-    (re.compile(r"\b\d+(\.\d+)?s(?= |$)", re.M), "TIME"),
+    (re.compile(r"\b\d+(\.\d+)?[sm](?= |$)", re.M), "TIME"),
     (re.compile(r"(running +)\w+( +)\d+"), r"\1METHOD\2PORT"),
     (re.compile(r"(http://127\.0\.0\.1:)\d{5}\b(?!/)"), r"\1PORT"),
     (re.compile(r"at /\S*\.sock\b"), "at SOCKET"),
 ]
+
+
+def task_pages():
+    """README.md and the pages of its table "By task"."""
+    with open(os.path.join(harness.TOP, "README.md")) as f:
+        text = f.read()
+    return ["README.md", *PAGE.findall(TASKS.search(text)[1])]
 
 
 def examples_of(text):
@@ -72,12 +87,12 @@ def test_masks():
 
 
 def test_programs():
-    """The programs that the page shows are the files that its examples execute."""
-    with open(os.path.join(harness.TOP, "docs/drive.md")) as f:
-        page = f.read()
-    for path, language in (("examples/drive.sh", "sh"), ("examples/drive.py", "python")):
-        with open(os.path.join(harness.TOP, path)) as f:
-            has(page, f"```{language}\n{f.read()}```\n", f"docs/drive.md shows {path}")
+    """The programs that the pages show are the files that their examples execute."""
+    for path, language, page in (("examples/drive.sh", "sh", "docs/drive.md"),
+                                 ("examples/drive.py", "python", "docs/drive.md"),
+                                 ("examples/mcp.py", "python", "docs/mcp.md")):
+        with open(os.path.join(harness.TOP, page)) as text, open(os.path.join(harness.TOP, path)) as program:
+            has(text.read(), f"```{language}\n{program.read()}```\n", f"{page} shows {path}")
 
 
 def make_image(box):
@@ -115,18 +130,42 @@ class Shell:
         self.folder = harness.scratch("od-docs-")
         os.mkdir(os.path.join(self.folder, "bin"))
         os.symlink(os.path.abspath(harness.RUNTIME), os.path.join(self.folder, "bin/od-runtime"))
-        os.symlink(os.path.join(harness.TOP, "examples"), os.path.join(self.folder, "examples"))
+        for name in "examples", "tests":
+            os.symlink(os.path.join(harness.TOP, name), os.path.join(self.folder, name))
         self.env = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "OD_STATE_DIR": box.state,
                     "OD_RUNTIME_CLIENT": harness.BOXED}
 
     def network(self, verb, name):
-        """A network by the engine's API: no docker command is needed."""
         if verb == "create":
             self.networks.append(name)
             return self.box.engine.call("POST", "/networks/create", {"Name": name})["Id"]
         self.box.engine.call("DELETE", f"/networks/{name}")
         self.networks.remove(name)
         return name
+
+    def docker(self, verb, *words):
+        """What the pages execute with docker, by the engine's API: no docker command is needed."""
+        call = self.box.engine.call
+        if verb == "network":
+            return self.network(*words)
+        if verb == "save":  # -o FILE IMAGE
+            with open(os.path.join(self.folder, words[1]), "wb") as f:
+                f.write(call("GET", f"/images/{words[2]}/get"))
+            return ""
+        if verb == "load":  # -i FILE
+            with open(os.path.join(self.folder, words[1]), "rb") as f:
+                return json.loads(f"[{','.join(self.lines_of(call('POST', '/images/load', f.read())))}]")[-1]["stream"]
+        if verb == "run":  # -d --name NAME IMAGE WORD...
+            made = call("POST", "/containers/create", {"Image": words[3], "Cmd": words[4:]}, {"name": words[2]})["Id"]
+            call("POST", f"/containers/{made}/start")
+            return made
+        self.box.engine.remove(words[-1])
+        return words[-1]
+
+    @staticmethod
+    def lines_of(answer):
+        """The lines of a stream of JSON objects, which the engine class has parsed if it is one object."""
+        return [json.dumps(answer)] if isinstance(answer, dict) else answer.decode().splitlines()
 
     def make_plugin(self, tool, folder):
         """The folder of a plugin, which is made once for all tests."""
@@ -139,6 +178,9 @@ class Shell:
 
     def close(self):
         """Removes what a page that failed has left, as far as the box does not."""
+        for name in glob.glob(os.path.join(self.folder, "*.pid")):
+            with open(name) as f, contextlib.suppress(ProcessLookupError):
+                os.kill(int(f.read()), signal.SIGKILL)
         if self.networks:
             self.box.sweep()
         for name in list(self.networks):
@@ -147,8 +189,8 @@ class Shell:
     def execute(self, command, output):
         """The output of a command of a page."""
         command = rename(command, self.prefix).replace(IMAGE, self.image)
-        if command.startswith("docker network "):
-            text = self.network(*command.split()[2:4])
+        if command.startswith("docker "):
+            text = self.docker(*command.split()[1:])
         elif command.split()[0] in PLUGIN_COMMANDS:
             text = self.make_plugin(*command.split())
         elif "exec -it " in command:
@@ -181,35 +223,34 @@ class Shell:
         return text.lstrip("\n")
 
 
-def execute_pages(pages):
+def execute_page(page):
     engine = real.find()
     if not engine or not BUSYBOX:
-        skip("the examples of the documents", "no container engine answers, or there is no static busybox")
+        skip(f"the examples of {page}", "no container engine answers, or there is no static busybox")
         return
+    with open(os.path.join(harness.TOP, page)) as f:
+        blocks = list(examples_of(f.read()))
+    ok(blocks, f"{page} has examples")
     with real.Box(engine) as box:
         image = make_image(box)
-        for page in pages:
-            shell = Shell(box, image)
-            with open(os.path.join(harness.TOP, page)) as f:
-                blocks = list(examples_of(f.read()))
-            ok(blocks, f"{page} has examples")
-            try:
-                for command, output in (step for block in blocks for step in block):
-                    eq(mask(shell.execute(command, output)), mask(output), f"{page}: {command}")
-            except MissingPlugin as e:
-                skip(f"the rest of the examples of {page}", str(e))
-            finally:
-                shell.close()
+        shell = Shell(box, image)
+        try:
+            for command, output in (step for block in blocks for step in block):
+                eq(mask(shell.execute(command, output)), mask(output), f"{page}: {command}")
+        except MissingPlugin as e:
+            skip(f"the rest of the examples of {page}", str(e))
+        finally:
+            shell.close()
         box.engine.remove_image(image)
 
 
-def test_pages():
-    execute_pages(PAGES)
+def define_tests():
+    """A test for each page: test_page_run for docs/run.md."""
+    for page in task_pages():
+        name = os.path.splitext(os.path.basename(page))[0].replace("-", "_")
+        globals()[f"test_page_{name}"] = functools.partial(execute_page, page)
 
 
-def test_plugin_pages():
-    execute_pages(PLUGIN_PAGES)
-
-
+define_tests()
 if __name__ == "__main__":
     harness.main()
