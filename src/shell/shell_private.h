@@ -2,7 +2,7 @@
  * The state machine of a session, for the files that make its steps. A part with a state
  * of its own is an object with its own header: the terminal (shell_tty.h), the output
  * (shell_output.h), the restore after a crash, the check for a hang, the end from
- * outside, the lookup of python. The files, from the bottom up:
+ * outside, the lookup of python. The files:
  *
  *   shell.c         the states, the marks that change them, the exit of the shell
  *   shell_read.c    turns of the loop: output from the terminal to the marks

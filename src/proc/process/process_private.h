@@ -1,7 +1,7 @@
 /*
  * The state machine of a process, for the files that make its steps. The output
  * (process_spool.h) and the table of numbers and keys (process_table.h) are objects with
- * their own headers. The files, from the bottom up:
+ * their own headers. The files:
  *
  *   process_record.c   the memory of a process that outlives serve
  *   process.c          the list, the states, the followers
