@@ -1,9 +1,10 @@
-#include "inject/sandbox/injection_private.h"
+#include "inject/sandbox/injection.h"
 
 #include "inject/console/out.h"
 #include "inject/image/cache.h"
 #include "inject/image/client_files.h"
 #include "inject/image/probe.h"
+#include "inject/sandbox/injection_volume.h"
 #include "inject/sandbox/sandbox.h"
 
 #include <errno.h>

@@ -69,4 +69,16 @@ int injection_on_refusal(struct injection *v, const struct reply *reply) MUST_US
  */
 void injection_undo(struct injection *v);
 
+/* --- For the methods --- */
+
+/* Stores the reason why a method is not possible: 1, or -ENOMEM and other errors. */
+int injection_set_reason(struct injection *v, const char *words) MUST_USE;
+/* Stores the message of an engine that has refused to take files as the reason. */
+int injection_set_reply_reason(struct injection *v, const struct reply *reply) MUST_USE;
+/* Adds a mount that the container must have. */
+void injection_add_mount(struct injection *v, struct spec_parse_mount m);
+/* 0: the container has an executable file of p's length at path; else 1. */
+int injection_check_program(struct injection *v, const char *id, const char *path,
+	const struct program *p) MUST_USE;
+
 #endif

@@ -1,4 +1,4 @@
-#include "inject/sandbox/injection_private.h"
+#include "inject/sandbox/injection_volume.h"
 
 #include "base/clock.h"
 #include "base/jw.h"

@@ -4,6 +4,7 @@
 
 #include "action/act.h"
 #include "base/list.h"
+#include "shell/shell.h"
 
 enum run_kind {
 	RUN_POLL,         /* an empty command */
@@ -21,6 +22,9 @@ struct run {
 	struct list node; /* in the queue of the session */
 	struct act *act;
 	struct session *session;
+	struct shell *shell;
+	/* The observation of the request, which has the shell, is written. */
+	void (*answered)(struct run *r);
 	struct str command; /* without blanks at the ends */
 	/* command with its leading blanks, as program text needs them */
 	struct str input;

@@ -1,16 +1,30 @@
-#include "action/session_private.h"
+#include "action/session.h"
 
 #include "action/observe.h"
+#include "action/run_handle.h"
 
 #include "base/log.h"
 #include "limits.h"
-#include "shell/shell_end.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+struct session {
+	struct box *box;
+	struct session *next; /* of the box */
+	char name[SESSION_NAME_MAX + 1];
+	struct shell *shell;
+	struct run *current; /* has the shell */
+	struct list queue;   /* requests that wait for it, oldest first */
+	struct timer turn;   /* of the queue's first */
+	session_ready_fn *ready;
+	void *ready_arg;
+	session_ended_fn *ended; /* NULL: no callback */
+	void *ended_arg;
+};
 
 static const char note_ended[] = "The session was ended on request.";
 static const char note_cancelled[] =
@@ -19,17 +33,6 @@ static const char note_cancelled[] =
 
 static void session_on_turn(struct timer *t);
 
-static void session_cancel_timers(struct session *s, struct run *r)
-{
-	timer_cancel(s->box->loop, &r->no_change);
-	timer_cancel(s->box->loop, &r->hard);
-}
-
-void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
-{
-	timer_set(s->box->loop, t, ms, fn);
-}
-
 /*
  * The next queued request is started from the loop rather than from here, because it may
  * be finished at once, too.
@@ -37,24 +40,33 @@ void session_arm(struct session *s, struct timer *t, uint64_t ms, timer_fn *fn)
 static void session_arm_turn(struct session *s)
 {
 	if (!list_is_empty(&s->queue))
-		session_arm(s, &s->turn, 0, session_on_turn);
+		timer_set(s->box->loop, &s->turn, 0, session_on_turn);
 }
 
-static void session_send_answer(struct session *s, struct run *r)
+static void session_send_answer(struct run *r)
 {
 	struct act *a = r->act;
 
-	session_cancel_timers(s, r);
-	buf_free(&r->before);
+	run_release(r);
 	a->state = NULL;
 	a->done(a);
 }
 
-void session_finish(struct session *s, struct run *r)
+/* The answer is written: the next request has its turn. */
+static void session_on_answered(struct run *r)
 {
+	struct session *s = r->session;
+
 	s->current = NULL;
 	session_arm_turn(s);
-	session_send_answer(s, r);
+	session_send_answer(r);
+}
+
+static void session_bind_run(struct session *s, struct run *r)
+{
+	r->session = s;
+	r->shell = s->shell;
+	r->answered = session_on_answered;
 }
 
 static void session_begin_run(struct session *s, struct run *r)
@@ -62,7 +74,7 @@ static void session_begin_run(struct session *s, struct run *r)
 	/* A client that sends a new request has the last answer or does not need it. */
 	shell_confirm(s->shell);
 	s->current = r;
-	session_handle(s, r);
+	run_handle(r);
 }
 
 /* No request gets the shell while this is true. */
@@ -98,11 +110,11 @@ int session_run(struct session *s, struct run *r)
 {
 	if (list_count(&s->queue) >= RUN_QUEUE_MAX)
 		return ERR_LIMIT;
-	r->session = s;
+	session_bind_run(s, r);
 	/* A client that has disconnected must not hold the shell until its deadline. */
 	while (s->current && shell_state(s->shell) == SHELL_RUNNING &&
-		(run_is_disconnected(s->current) || run_is_detached(s->current)))
-		session_answer_closed(s, s->current);
+		run_handle_absence(s->current))
+		;
 	if (s->current || !list_is_empty(&s->queue) || session_is_blocked(s)) {
 		list_append(&s->queue, &r->node);
 		session_arm_turn(s);
@@ -133,13 +145,13 @@ int session_resume(struct session *s, struct run *r)
 {
 	if (s->current || !shell_claim(s->shell, r->act->id))
 		return ERR_CLOSED;
-	r->session = s;
+	session_bind_run(s, r);
 	/* Its command was submitted already. */
 	r->kind = RUN_POLL;
 	s->current = r;
 	session_replay_output(s, r->act);
 	if (!shell_is_restoring(s->shell))
-		session_handle(s, r);
+		run_handle(r);
 	return 0;
 }
 
@@ -147,8 +159,7 @@ void session_abandon(struct run *r)
 {
 	struct session *s = r->session;
 
-	session_cancel_timers(s, r);
-	buf_free(&r->before);
+	run_release(r);
 	if (s->current == r) {
 		s->current = NULL;
 		session_arm_turn(s);
@@ -200,7 +211,7 @@ static void session_refuse_queue(struct session *s, const char *why)
 
 	while ((r = session_pop_run(s))) {
 		observe_errorf(r->act, "ERROR: The command was not run: %s.", why);
-		session_send_answer(s, r);
+		session_send_answer(r);
 	}
 }
 
@@ -211,8 +222,7 @@ void session_shut_down(struct session *s)
 	if (s->current)
 		shell_restore_now(s->shell);
 	if (s->current)
-		session_answer_running(
-			s, s->current, false, STR("\n[The sandbox is shutting down.]"));
+		run_handle_shutdown(s->current);
 }
 
 /* --- End of all processes in the session --------------------------------------- */
@@ -286,13 +296,10 @@ static void session_on_ready(void *arg, int err, const char *why)
 		session_arm_turn(s);
 		return;
 	}
-	if (err == 0) {
-		session_handle(s, s->current);
-		return;
-	}
-	observe_errorf(s->current->act, "ERROR: No shell could be started: %s (%s).", why,
-		err_text(err));
-	session_finish(s, s->current);
+	if (err == 0)
+		run_handle(s->current);
+	else
+		run_handle_failure(s->current, err, why);
 }
 
 static void session_on_bytes(void *arg, struct str bytes, uint64_t to)
@@ -308,18 +315,16 @@ static void session_on_output(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->current && timer_is_armed(&s->current->no_change))
-		session_arm_no_change(s, s->current);
+	if (s->current)
+		run_handle_output(s->current);
 }
 
 static void session_on_done(void *arg)
 {
 	struct session *s = arg;
 
-	if (s->current && run_is_disconnected(s->current))
-		session_answer_closed(s, s->current);
-	else if (s->current)
-		session_answer_finished(s, s->current);
+	if (s->current)
+		run_handle_end(s->current);
 }
 
 /* --- The sessions of a sandbox --------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Reads and checks a certificate chain and its key. */
 #include "net/tls_credentials.h"
 
+#include "net/tls_pem.h"
 #include "net/tls_private.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
-#include "net/tls_private.h"
+#include "net/tls_pem.h"
+
+#include "net/tls.h"
 
 static void tls_pem_append(void *out, const void *p, size_t n)
 {

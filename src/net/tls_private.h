@@ -1,4 +1,13 @@
-/* Shared by both roles of a connection. For the files net/tls*.c only. */
+/*
+ * Inside TLS: the types of BearSSL, which no other file of net sees. From the bottom up:
+ *
+ *   tls_pem.c          PEM texts; tls_pem.h
+ *   tls_credentials.c  certificates and keys
+ *   tls_self.c         a self-signed certificate
+ *   tls_trust.c        authorities and pins; judges the certificates of a peer
+ *   tls.c              the engine of both roles, and the server
+ *   tls_client.c       the client
+ */
 #ifndef NET_TLS_PRIVATE_H
 #define NET_TLS_PRIVATE_H
 
@@ -60,15 +69,6 @@ void tls_trust_send_names(const struct tls_trust *c, br_ssl_server_context *serv
 int tls_judge_begin(struct tls_state *state, const struct tls_trust *c,
 	const struct x509_host *host, int64_t now) MUST_USE;
 void tls_judge_end(struct tls_state *state);
-
-/*
- * Appends the bytes of the next object of a PEM text (RFC 7468) to der. 0 with the
- * object's name, which d holds; TLS_END: text has no further object; ERR_SYNTAX; the
- * error of der.
- */
-int tls_pem_next(br_pem_decoder_context *d, struct str *text, struct buf *der,
-	const char **name) MUST_USE;
-bool tls_pem_is_certificate(const char *name);
 
 /* Reasons to refuse a peer's certificate, besides BearSSL's own codes. */
 enum tls_refusal {

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "net/tls_pem.h"
 #include "net/tls_private.h"
 
 #include <errno.h>

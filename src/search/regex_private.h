@@ -1,4 +1,11 @@
-/* Internal declarations of the regular expression parser, for regex*.c only. */
+/*
+ * Inside the parser of regular expressions, whose state is one struct. From the bottom
+ * up:
+ *
+ *   regex_atom.c   characters, escapes and classes, and the longest run of characters
+ *   regex_parse.c  the grammar: repeats, groups and alternatives
+ *   regex.c        the functions of regex.h
+ */
 #ifndef SEARCH_REGEX_PRIVATE_H
 #define SEARCH_REGEX_PRIVATE_H
 

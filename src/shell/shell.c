@@ -1,8 +1,7 @@
 #include "shell/shell_private.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
-#include "proc/pty.h"
+#include "base/log.h"
 #include "proc/tree.h"
 #include "shell/script.h"
 
@@ -15,8 +14,7 @@
 #include <unistd.h>
 
 enum {
-	SHELL_PROMPT_MS = 100,   /* from a command's end to the prompt after it */
-	SHELL_FRESH_MAX = 65536, /* one read, and bytes held back as part of a mark */
+	SHELL_PROMPT_MS = 100, /* from a command's end to the prompt after it */
 };
 
 static const char note_ended[] =
@@ -34,6 +32,11 @@ static const char note_replaced[] =
 	"The shell had ended before this command, which ran in a new "
 	"one in the same directory.";
 
+static const char note_hung[] =
+	"The shell hung in a lock of its own when it was interrupted, which is a defect "
+	"of that shell, and was killed. The next command gets a new one in the same "
+	"directory, without the variables and functions of the old one.";
+
 void shell_set_state(struct shell *s, enum shell_state to)
 {
 	static const bool legal[6][6] = {
@@ -48,7 +51,7 @@ void shell_set_state(struct shell *s, enum shell_state to)
 
 	assert(legal[s->rec->state][to]);
 	timer_cancel(s->loop, &s->timer);
-	timer_cancel(s->loop, &s->hang.timer);
+	shell_hang_cancel(&s->hang);
 	if (s->rec->state == SHELL_STARTING)
 		spawn_report_close(&s->report);
 	s->rec->entered = clock_ms();
@@ -68,18 +71,15 @@ void shell_remove_handover(struct shell *s)
 	s->rec->handover[0] = '\0';
 }
 
-/* Closes the pty: any process that still reads from it gets a hang-up. */
 void shell_close_pty(struct shell *s)
 {
 	char name[STORE_NAME];
 
-	if (s->master < 0)
+	if (s->tty.fd < 0)
 		return;
 	shell_store_name(s, "pty", name);
 	store_drop(s->store, name);
-	loop_remove(s->loop, &s->io);
-	fd_close(&s->master);
-	buf_free(&s->typed);
+	shell_tty_close(&s->tty);
 }
 
 void shell_arm(struct shell *s, uint64_t ms, timer_fn *fn)
@@ -95,7 +95,7 @@ static void shell_save_prompt(struct shell *s, const struct mark_event *e)
 	}
 	s->rec->background = e->background;
 	s->rec->edits = e->edits;
-	shell_find_python(s, e->path);
+	python_lookup_start(&s->lookup, e->path, s->rec->python);
 }
 
 /* The kernel counts a kill before the signal goes out, so none is missed here. */
@@ -112,7 +112,7 @@ static void shell_count_oom_kills(struct shell *s)
 void shell_finish(struct shell *s)
 {
 	/* Input that the command has not read must not reach the next command. */
-	buf_free(&s->typed);
+	shell_tty_drop_input(&s->tty);
 	buf_free(&s->line);
 	s->probing = false;
 	/* A client with several commands sends the next one at once. */
@@ -156,8 +156,9 @@ static void shell_on_old_prompt(struct shell *s)
 		shell_cancel_command(s);
 }
 
-void shell_on_mark(struct shell *s, const struct mark_event *e)
+static void shell_on_mark(struct shell_output *o, const struct mark_event *e)
 {
+	struct shell *s = container_of(o, struct shell, output);
 	struct shell_record *rec = s->rec;
 
 	/* A line typed ahead of the present command has marks of its own. */
@@ -225,23 +226,6 @@ static void shell_on_exit_running(struct shell *s, int code)
 	shell_notify_done(s);
 }
 
-static void shell_on_exit_starting(struct shell *s)
-{
-	const char *why = "it ended while it was starting";
-	int r = spawn_read_outcome(&s->report);
-
-	shell_set_state(s, SHELL_NONE);
-	/* The shell was killed before it could read a start-up file. */
-	if (r == -EINTR && !s->setup.cwd_needed && !s->clean && !shell_is_ending(s))
-		shell_start_in_root(s);
-	else if (r < 0)
-		s->ops.ready(s->arg, r == -EINTR ? -ETIMEDOUT : r, s->report.step);
-	else if (s->clean || shell_is_ending(s))
-		s->ops.ready(s->arg, -ECHILD, why);
-	else
-		shell_start_clean(s);
-}
-
 void shell_finish_exit(struct shell *s, enum shell_state before)
 {
 	s->exit.under_way = false;
@@ -250,7 +234,7 @@ void shell_finish_exit(struct shell *s, enum shell_state before)
 	shell_close_pty(s);
 	switch (before) {
 	case SHELL_STARTING:
-		shell_on_exit_starting(s);
+		shell_on_start_exit(s);
 		break;
 	case SHELL_IDLE:
 		s->note = note_replaced;
@@ -279,11 +263,8 @@ void shell_exited(struct shell *s, int status)
 	/* Init has no status of a process that this one has reaped. */
 	s->rec->exited = true;
 	s->rec->exit_status = status;
-	if (s->restoring.under_way) {
-		s->restoring.exited = true;
-		s->restoring.status = status;
+	if (s->restore.under_way)
 		return;
-	}
 	s->exit = (struct shell_exit){.under_way = true, .code = code};
 	shell_drain_output(s);
 }
@@ -294,13 +275,117 @@ void shell_kill(struct shell *s)
 		tree_kill_now(s->rec->pid);
 }
 
+/* --- Callbacks of the parts ---------------------------------------------- */
+
+static enum shell_output_use shell_get_output_use(const struct shell_output *o)
+{
+	const struct shell *s = container_of(o, const struct shell, output);
+
+	if (s->rec->state == SHELL_STARTING)
+		return SHELL_OUTPUT_DROP;
+	if (s->rec->state == SHELL_RUNNING && s->ops.printed && !s->restore.under_way)
+		return SHELL_OUTPUT_REPORT;
+	return SHELL_OUTPUT_SHOW;
+}
+
+static void shell_on_fed(struct shell_output *o, struct str bytes, bool shown)
+{
+	struct shell *s = container_of(o, struct shell, output);
+
+	if (bytes.n)
+		s->ops.printed(s->arg, bytes, shell_output_get_fed(o));
+	if (shown)
+		shell_notify_followers(s, false);
+}
+
+/* Before the command has started, the deadline of its start covers a hang. */
+static bool shell_is_deadlocked(struct shell_hang *h, char where[INSPECT_TEXT_MAX])
+{
+	const struct shell *s = container_of(h, struct shell, hang);
+
+	return s->rec->pid > 0 && s->rec->started && !shell_is_ending(s) &&
+		shell_tty_is_foreground(&s->tty, s->rec->pid) &&
+		inspect_is_deadlocked(s->rec->pid, s->setup.path, where);
+}
+
+/* Kills the shell only: its background processes go on, as they do after "exit". */
+static void shell_on_hang(struct shell_hang *h)
+{
+	struct shell *s = container_of(h, struct shell, hang);
+
+	log_warn("shell %s: it is blocked in a lock of its own and is killed",
+		s->setup.name);
+	s->note = note_hung;
+	s->verdict = 128 + SIGINT;
+	kill(s->rec->pid, SIGKILL);
+}
+
+static void shell_on_python(struct python_lookup *k)
+{
+	struct shell *s = container_of(k, struct shell, lookup);
+	bool due = s->done_due;
+
+	s->done_due = false;
+	if (due && s->rec->state == SHELL_DONE)
+		s->ops.done(s->arg);
+}
+
+void shell_notify_done(struct shell *s)
+{
+	/* The answer names the python of a new PATH, not that of the old one. */
+	s->done_due = s->lookup.is_path_new;
+	if (!s->done_due)
+		s->ops.done(s->arg);
+}
+
+/* --- The end from outside ------------------------------------------------ */
+
+/* The end of the command is reported before the end of the session. */
+static bool shell_on_end(struct shell_end *e, const struct tree *report)
+{
+	struct shell *s = container_of(e, struct shell, end);
+	shell_ended_fn *fn = s->ended;
+
+	if (s->restore.under_way || s->exit.under_way)
+		return false;
+	s->ended = NULL;
+	fn(s->ended_arg, report);
+	return true;
+}
+
+int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg)
+{
+	enum shell_state state = s->rec->state;
+
+	if (s->ended)
+		return -EALREADY;
+	s->ended = fn;
+	s->ended_arg = arg;
+	s->end = (struct shell_end){
+		.loop = s->loop,
+		.tty = &s->tty,
+		.pid = &s->rec->pid,
+		.name = s->setup.arg0,
+		.at_prompt = state != SHELL_RUNNING && state != SHELL_STARTING,
+		.fn = shell_on_end,
+	};
+	if (state == SHELL_RUNNING)
+		s->note = note;
+	shell_end_begin(&s->end);
+	return 0;
+}
+
+bool shell_is_ending(const struct shell *s)
+{
+	return s->ended;
+}
+
+/* --- The result ---------------------------------------------------------- */
+
 int shell_report(struct shell *s, struct buf *out, size_t *kept)
 {
-	int r = vt_report(s->vt, &s->shown, out, kept);
-
-	s->reported = shell_get_fed(s);
 	s->rec->reports++;
-	return r;
+	return shell_output_report(&s->output, out, kept);
 }
 
 unsigned shell_reports(const struct shell *s)
@@ -334,13 +419,14 @@ void shell_confirm(struct shell *s)
 	struct shell_record *rec = s->rec;
 
 	if (rec->state == SHELL_RUNNING || rec->state == SHELL_DONE)
-		rec->reported = s->reported;
+		rec->reported = s->output.reported;
 	if (rec->state != SHELL_REPORTED)
 		return;
 	rec->reports = 0;
 	rec->reported = 0;
 	rec->maybe_reported = false;
-	shell_carry_output(s);
+	shell_output_carry(&s->output);
+	shell_arm_turn(s);
 	shell_set_state(s, rec->ended ? SHELL_NONE : SHELL_IDLE);
 }
 
@@ -356,12 +442,12 @@ pid_t shell_pid(const struct shell *s)
 
 int shell_no_terminal(const struct shell *s)
 {
-	return s->rec->no_tty;
+	return s->tty.no_pty;
 }
 
 int shell_report_no_terminal(struct shell *s)
 {
-	int err = s->tty_reported ? 0 : s->rec->no_tty;
+	int err = s->tty_reported ? 0 : s->tty.no_pty;
 
 	s->tty_reported = true;
 	return err;
@@ -380,33 +466,28 @@ struct str shell_python(const struct shell *s)
 struct shell *shell_new(struct loop *l, struct store *store,
 	const struct shell_setup *setup, const struct shell_ops *ops, void *arg, int *err)
 {
+	static const struct shell_output_ops output_ops = {
+		shell_get_output_use, shell_on_mark, shell_on_fed};
+	static const struct shell_hang_ops hang_ops = {
+		shell_is_deadlocked, shell_on_hang};
 	struct shell *s = calloc(1, sizeof(*s));
 
-	*err = -ENOMEM;
-	if (!s)
+	*err = s ? shell_output_init(&s->output, setup->name, &output_ops) : -ENOMEM;
+	if (*err < 0) {
+		free(s);
 		return NULL;
+	}
 	s->loop = l;
 	s->store = store;
 	s->setup = *setup;
 	s->ops = *ops;
 	s->arg = arg;
-	buf_init(&s->typed, SHELL_INPUT_MAX);
+	shell_tty_init(&s->tty, l, shell_on_tty_ready);
+	python_lookup_init(&s->lookup, l, setup->user, shell_on_python);
+	s->hang = (struct shell_hang){.loop = l, .ops = &hang_ops};
 	buf_init(&s->line, SPOOL_READ);
-	buf_init(&s->fresh, SHELL_FRESH_MAX);
-	buf_init(&s->searched, MARK_BODY_MAX);
-	s->master = -1;
 	s->report.fd = -1;
-	s->io.fd = -1;
-	s->spool.fd = -1;
-	s->vt = vt_new();
-	if (s->vt)
-		*err = spool_make(&s->spool);
-	if (*err < 0) {
-		vt_free(s->vt);
-		free(s);
-		return NULL;
-	}
-	s->rec = spool_get_state(&s->spool);
+	s->rec = spool_get_state(&s->output.spool);
 	s->rec->entered = clock_ms();
 	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "%s", setup->cwd);
 	return s;
@@ -422,21 +503,17 @@ void shell_del(struct shell *s)
 	shell_kill(s);
 	children_forget(&s->child);
 	timer_cancel(s->loop, &s->timer);
-	timer_cancel(s->loop, &s->end.timer);
-	timer_cancel(s->loop, &s->hang.timer);
-	timer_cancel(s->loop, &s->restoring.timer);
 	timer_cancel(s->loop, &s->turn);
+	shell_end_cancel(&s->end);
+	shell_hang_cancel(&s->hang);
+	shell_restore_cancel(&s->restore);
 	shell_remove_handover(s);
 	shell_close_pty(s);
 	spawn_report_close(&s->report);
 	shell_store_name(s, "spool", name);
 	store_drop(s->store, name);
 	buf_free(&s->line);
-	buf_free(&s->fresh);
-	shell_drop_lookup(s);
-	buf_free(&s->searched);
-	mark_free(&s->marks);
-	vt_free(s->vt);
-	spool_free(&s->spool);
+	python_lookup_free(&s->lookup);
+	shell_output_free(&s->output);
 	free(s);
 }

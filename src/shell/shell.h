@@ -22,6 +22,7 @@
 #include "proc/shells.h"
 #include "proc/spawn.h"
 #include "proc/store.h"
+#include "proc/tree.h"
 
 enum shell_state {
 	SHELL_NONE,     /* no process; shell_start starts a shell */
@@ -145,6 +146,23 @@ int shell_interrupt(struct shell *s) MUST_USE;
 
 /* Sends signo to all processes that come from the shell: 0, or -errno. */
 int shell_signal(struct shell *s, int signo) MUST_USE;
+
+/*
+ * Reports the processes that were ended (tree->killed, in whatever way, the shell
+ * included) and those that are left; the report is valid during the call.
+ */
+typedef void shell_ended_fn(void *arg, const struct tree *report);
+/*
+ * Ends all processes of the session, see shell_end.h; fn is called once, from the loop,
+ * within about three seconds, unless the shell is deleted before. If a command runs, it
+ * ends with the shell: the state is DONE then (ops->done is called before fn), and note
+ * (static text) is the reason in its result. Without a command the state is GONE, or
+ * SHELL_REPORTED until the next shell_confirm. fn may delete the shell. -EALREADY if an
+ * end is under way.
+ */
+int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg) MUST_USE;
+/* True from shell_end until its fn: no command may be submitted. */
+bool shell_is_ending(const struct shell *s);
 
 /*
  * Appends the text that has not been reported yet and counts it as reported. *kept is 0;

@@ -1,20 +1,12 @@
-/*
- * Restores a session that an earlier process has left. Its terminal model is lost: a new
- * one is fed with the content of the spool, in steps, so that a long output delays no
- * other work. Meanwhile nothing reads from the pty: new output comes after the restored.
- */
+/* Goes on with a session that an earlier process has left. */
 #include "shell/shell_private.h"
 
 #include "base/fd.h"
 #include "base/log.h"
 
 #include <signal.h>
-#include <stdio.h>
 
-enum {
-	SHELL_PROBE_MS = 1000, /* a line that was typed has started by then */
-	SHELL_RESTORE = 16384, /* bytes processed at once after a crash */
-};
+enum { SHELL_PROBE_MS = 1000 }; /* a line that was typed has started by then */
 
 static const char note_again[] =
 	"The server was restarted: this is the result of the command before, which may "
@@ -22,47 +14,19 @@ static const char note_again[] =
 
 bool shell_is_restoring(const struct shell *s)
 {
-	return s->restoring.under_way;
+	return s->restore.under_way;
 }
 
-/* The gap may begin and end inside a sequence, a mark or a line. */
-static void shell_adopt_feed_gap(struct shell *s, struct spool_gap gap)
+void shell_restore_now(struct shell *s)
 {
-	char words[128];
-	int n = snprintf(words, sizeof(words),
-		"\x18\r\n[%llu bytes of output were lost when the server was "
-		"restarted]\r\n",
-		(unsigned long long)(gap.to - gap.from));
-
-	s->marks.matched = 0;
-	shell_feed_all(s, str_make(words, (size_t)n));
+	shell_restore_complete(&s->restore);
 }
 
-/* Feeds the next part of the output: first the head, then the tail. */
-static void shell_adopt_feed_next(struct shell *s)
+/* A deadline waits for new output: it must not pass before all old output is shown. */
+static void shell_adopt_on_step(struct shell_restore *r)
 {
-	uint64_t told = s->rec->reported, from = s->restoring.at, at = from;
-	struct spool_gap gap = spool_gap(&s->spool);
-	struct str part = spool_get_bytes(&s->spool, at);
-	bool shown = false;
+	struct shell *s = container_of(r, struct shell, restore);
 
-	if (part.n > SHELL_RESTORE)
-		part.n = SHELL_RESTORE;
-	/* Stop where the last report stopped, to mark it as shown. */
-	if (at < told && part.n > told - at)
-		part.n = (size_t)(told - at);
-	at += shell_feed(s, part, &shown);
-	if (at == gap.from && at < gap.to) {
-		shell_adopt_feed_gap(s, gap);
-		at = gap.to;
-	}
-	if (from < told && told <= at)
-		vt_update_mark(s->vt, &s->shown);
-	s->restoring.at = at;
-	/*
-	 * A deadline waits for new output: it must not pass before all old output is
-	 * shown.
-	 */
 	if (timer_is_armed(&s->timer))
 		shell_arm(s, SHELL_KEY_MS, s->timer.fn);
 }
@@ -87,14 +51,14 @@ static void shell_adopt_resume(struct shell *s)
 {
 	struct shell_record *rec = s->rec;
 
-	if (s->master >= 0 && shell_watch(s) < 0)
+	if (s->tty.fd >= 0 && shell_tty_watch(&s->tty) < 0)
 		log_warn("shell %s: the event loop does not accept its terminal, so the "
 			 "shell is lost",
 			s->setup.name);
-	if (s->io.fd < 0)
+	if (s->tty.io.fd < 0)
 		shell_adopt_drop_shell(s);
-	else if (s->typed.n)
-		loop_set_events(s->loop, &s->io, EPOLLIN | EPOLLOUT);
+	else if (s->tty.typed.n)
+		loop_set_events(s->loop, &s->tty.io, EPOLLIN | EPOLLOUT);
 	if (rec->state == SHELL_IDLE)
 		shell_remove_handover(s);
 	/*
@@ -105,39 +69,15 @@ static void shell_adopt_resume(struct shell *s)
 		shell_arm(s, SHELL_PROBE_MS, shell_probe);
 }
 
-static void shell_adopt_finish(struct shell *s)
+static void shell_adopt_on_done(struct shell_restore *r)
 {
-	struct shell_restoring *r = &s->restoring;
+	struct shell *s = container_of(r, struct shell, restore);
 
-	r->under_way = false;
-	s->reported = s->rec->reported;
 	shell_adopt_resume(s);
-	if (r->exited)
-		shell_exited(s, r->status);
+	if (s->rec->exited)
+		shell_exited(s, s->rec->exit_status);
 	shell_notify_followers(s, false);
 	s->ops.ready(s->arg, 0, NULL);
-}
-
-static void shell_adopt_on_step(struct timer *t)
-{
-	struct shell *s = container_of(t, struct shell, restoring.timer);
-
-	if (s->restoring.at < spool_get_end(&s->spool))
-		shell_adopt_feed_next(s);
-	if (s->restoring.at < spool_get_end(&s->spool))
-		timer_set(s->loop, t, 0, shell_adopt_on_step);
-	else
-		shell_adopt_finish(s);
-}
-
-void shell_restore_now(struct shell *s)
-{
-	if (!s->restoring.under_way)
-		return;
-	timer_cancel(s->loop, &s->restoring.timer);
-	while (s->restoring.at < spool_get_end(&s->spool))
-		shell_adopt_feed_next(s);
-	shell_adopt_finish(s);
 }
 
 bool shell_claim(struct shell *s, struct str tag)
@@ -160,12 +100,15 @@ static bool shell_adopt_has_state(const struct shell *s)
 	enum shell_state state = s->rec->state;
 
 	if (state == SHELL_IDLE)
-		return s->master >= 0;
+		return s->tty.fd >= 0;
 	return state != SHELL_NONE && state != SHELL_STARTING;
 }
 
 static void shell_adopt_restore(struct shell *s, const int *status)
 {
+	static const struct shell_restore_ops ops = {
+		shell_adopt_on_step, shell_adopt_on_done};
+
 	if (!shell_adopt_has_state(s)) {
 		shell_adopt_drop_shell(s);
 		return;
@@ -177,37 +120,37 @@ static void shell_adopt_restore(struct shell *s, const int *status)
 	}
 	if (s->rec->maybe_reported)
 		s->note = note_again;
-	s->restoring.under_way = true;
 	if (status) {
-		s->restoring.exited = true;
-		s->restoring.status = *status;
+		s->rec->exited = true;
+		s->rec->exit_status = *status;
 	}
-	shell_adopt_on_step(&s->restoring.timer);
+	s->restore = (struct shell_restore){
+		.loop = s->loop, .output = &s->output, .ops = &ops};
+	shell_restore_begin(&s->restore, s->rec->reported);
 }
 
 int shell_adopt(struct shell *s, int master, pid_t pid, const int *status, int spool)
 {
-	struct spool old = {.fd = -1};
-	int r = spool_adopt(&old, spool);
+	int r = shell_output_adopt(&s->output, spool);
+	struct shell_record *rec;
 
 	if (r < 0) {
 		fd_close(&master);
 		fd_close(&spool);
 		return r;
 	}
-	spool_free(&s->spool);
-	s->spool = old;
-	s->fed = spool_get_end(&old);
-	s->rec = spool_get_state(&s->spool);
-	if (!status && s->rec->exited)
-		status = &s->rec->exit_status;
-	s->rec->pid = status ? 0 : pid;
-	mark_init(&s->marks, s->rec->nonce);
-	vt_set_newline(s->vt, s->rec->no_tty);
-	s->master = master;
+	s->rec = rec = spool_get_state(&s->output.spool);
+	if (!status && rec->exited)
+		status = &rec->exit_status;
+	rec->pid = status ? 0 : pid;
+	shell_output_set_nonce(&s->output, rec->nonce);
+	vt_set_newline(s->output.vt, rec->no_pty);
+	s->tty.fd = master;
+	s->tty.no_pty = rec->no_pty;
+	s->tty.poor = rec->poor_tty;
 	/* The server may have died during shell_end, which stops the shell. */
-	if (s->rec->pid > 0)
-		kill(s->rec->pid, SIGCONT);
+	if (rec->pid > 0)
+		kill(rec->pid, SIGCONT);
 	shell_adopt_restore(s, status);
 	return 0;
 }

@@ -1,7 +1,6 @@
 #include "shell/shell_end.h"
 
-#include "proc/pty.h"
-#include "shell/shell_private.h"
+#include "limits.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,21 +18,21 @@ enum {
 enum { RUNG_OTHERS = 3 }; /* the last rung about other processes than the shell */
 
 /* The foreground group, if it is not the shell's own; else 0. */
-static pid_t shell_end_get_foreground(const struct shell *s)
+static pid_t shell_end_get_foreground(const struct shell_end *e)
 {
-	pid_t group = s->master < 0 ? 0 : shell_get_foreground(s);
+	pid_t group = e->tty->fd < 0 ? 0 : shell_tty_get_foreground(e->tty, *e->pid);
 
-	return group > 0 && group != s->end.tree.root ? group : 0;
+	return group > 0 && group != e->tree.root ? group : 0;
 }
 
 /* Counts the processes besides the shell; without /proc, only the foreground group. */
-static size_t shell_end_count_children(struct shell *s)
+static size_t shell_end_count_children(struct shell_end *e)
 {
-	int n = tree_signal(s->end.tree.root, 0);
+	int n = tree_signal(e->tree.root, 0);
 
 	if (n < 0)
-		return shell_end_get_foreground(s) &&
-			kill(-shell_end_get_foreground(s), 0) == 0;
+		return shell_end_get_foreground(e) &&
+			kill(-shell_end_get_foreground(e), 0) == 0;
 	return (size_t)n;
 }
 
@@ -41,92 +40,85 @@ static size_t shell_end_count_children(struct shell *s)
  * As shell_end_count_children(), but 0 if SIGTERM was sent and no process is left that
  * SIGTERM may end.
  */
-static size_t shell_end_count_term(struct shell *s)
+static size_t shell_end_count_term(struct shell_end *e)
 {
-	size_t n = shell_end_count_children(s);
+	size_t n = shell_end_count_children(e);
 
-	return s->end.until && !tree_can_terminate(s->end.tree.root) ? 0 : n;
+	return e->until && !tree_can_terminate(e->tree.root) ? 0 : n;
 }
 
-static size_t shell_end_count_shell(struct shell *s)
+static size_t shell_end_count_shell(struct shell_end *e)
 {
-	return s->rec->pid > 0;
+	return *e->pid > 0;
 }
 
 /*
  * Without a terminal the shell's own group gets SIGINT; the shell is stopped and ignores
  * it.
  */
-static void shell_end_interrupt(struct shell *s)
+static void shell_end_interrupt(struct shell_end *e)
 {
-	pid_t group = s->rec->no_tty ? s->rec->pid : shell_end_get_foreground(s);
+	pid_t group = e->tty->no_pty ? *e->pid : shell_end_get_foreground(e);
 
 	if (group)
 		kill(-group, SIGINT);
-}
-
-int shell_signal(struct shell *s, int signo)
-{
-	int r = s->rec->pid > 0 ? tree_signal(s->rec->pid, signo) : -ESRCH;
-	pid_t group = s->master < 0 ? 0 : shell_get_foreground(s);
-
-	if (r >= 0)
-		return 0;
-	if (group <= 0 || group == s->rec->pid)
-		return r;
-	return kill(-group, signo) < 0 ? -errno : 0;
 }
 
 /*
  * r: the result of the call in tree.h. If it failed (no /proc), signo is sent to the
  * foreground group.
  */
-static void shell_end_signal_group(const struct shell *s, int r, int signo)
+static void shell_end_signal_group(const struct shell_end *e, int r, int signo)
 {
-	if (r >= 0 || !shell_end_get_foreground(s))
+	if (r >= 0 || !shell_end_get_foreground(e))
 		return;
-	kill(-shell_end_get_foreground(s), signo);
-	kill(-shell_end_get_foreground(s), SIGCONT);
+	kill(-shell_end_get_foreground(e), signo);
+	kill(-shell_end_get_foreground(e), SIGCONT);
 }
 
-static void shell_end_terminate(struct shell *s)
+static void shell_end_terminate(struct shell_end *e)
 {
-	shell_end_signal_group(s, tree_terminate(s->end.tree.root), SIGTERM);
+	shell_end_signal_group(e, tree_terminate(e->tree.root), SIGTERM);
 }
 
 /* Ends shells within the shell, which do not end by SIGTERM. */
-static void shell_end_hang_up_children(struct shell *s)
+static void shell_end_hang_up_children(struct shell_end *e)
 {
-	shell_end_signal_group(s, tree_hang_up(s->end.tree.root), SIGHUP);
+	shell_end_signal_group(e, tree_hang_up(e->tree.root), SIGHUP);
 }
 
 /* Runs at each look: a process that is forked during a kill is found at the next look. */
-static size_t shell_end_kill_children(struct shell *s)
+static size_t shell_end_kill_children(struct shell_end *e)
 {
-	int r = tree_kill(&s->end.tree);
+	int r = tree_kill(&e->tree);
 
-	if (s->end.tree.blind && shell_end_get_foreground(s))
-		kill(-shell_end_get_foreground(s), SIGKILL);
+	if (e->tree.blind && shell_end_get_foreground(e))
+		kill(-shell_end_get_foreground(e), SIGKILL);
 	/* Waiting does not help if all processes left may not be killed. */
-	return r > 0 ? s->end.tree.live : 0;
+	return r > 0 ? e->tree.live : 0;
 }
 
 /* Not for a shell in the middle of a command: it might go on with the text after that. */
-static size_t shell_end_count_prompt(struct shell *s)
+static size_t shell_end_count_prompt(struct shell_end *e)
 {
-	return s->end.at_prompt && shell_end_count_shell(s);
+	return e->at_prompt && shell_end_count_shell(e);
 }
 
-static void shell_end_hang_up_shell(struct shell *s)
+static void shell_end_hang_up_shell(struct shell_end *e)
 {
-	kill(s->rec->pid, SIGHUP);
-	kill(s->rec->pid, SIGCONT);
+	kill(*e->pid, SIGHUP);
+	kill(*e->pid, SIGCONT);
+}
+
+static void shell_end_kill_shell(struct shell_end *e)
+{
+	tree_kill_now(*e->pid);
 }
 
 /* When the shell ends, its terminal hangs up, which may end processes that were left. */
-static size_t shell_end_count_survivors(struct shell *s)
+static size_t shell_end_count_survivors(struct shell_end *e)
 {
-	struct tree *t = &s->end.tree;
+	struct tree *t = &e->tree;
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->survivors_n; i++)
@@ -139,8 +131,8 @@ static size_t shell_end_count_survivors(struct shell *s)
 
 /* Each rung: the processes waited for, the action at its start, and its duration. */
 static const struct rung {
-	size_t (*count)(struct shell *s);
-	void (*act)(struct shell *s);
+	size_t (*count)(struct shell_end *e);
+	void (*act)(struct shell_end *e);
 	uint64_t ms;
 } ladder[] = {
 	{shell_end_count_children, shell_end_interrupt, END_KEY_MS},
@@ -148,43 +140,37 @@ static const struct rung {
 	{shell_end_count_children, shell_end_hang_up_children, END_HUP_MS},
 	{shell_end_kill_children, NULL, TREE_KILL_MS},
 	{shell_end_count_prompt, shell_end_hang_up_shell, END_SHELL_MS},
-	{shell_end_count_shell, shell_kill, TREE_KILL_MS},
+	{shell_end_count_shell, shell_end_kill_shell, TREE_KILL_MS},
 	{shell_end_count_survivors, NULL, END_HANGUP_MS},
 };
 
-static void shell_end_finish(struct shell *s)
+static bool shell_end_report(struct shell_end *e)
 {
-	struct shell_ending *e = &s->end;
-	struct tree *t = &e->tree;
-	shell_ended_fn *fn = e->fn;
+	struct tree t = e->tree;
 
-	t->killed = e->most - t->live + (t->root && !shell_end_count_shell(s));
-	if (shell_end_count_shell(s) && t->survivors_n < TREE_SURVIVORS) {
-		t->survivors[t->survivors_n] = (struct tree_survivor){.pid = s->rec->pid};
-		snprintf(t->survivors[t->survivors_n].name, TREE_NAME, "%s",
-			s->setup.arg0);
-		t->survivors_n++;
+	t.killed = e->most - t.live + (t.root && !shell_end_count_shell(e));
+	if (shell_end_count_shell(e) && t.survivors_n < TREE_SURVIVORS) {
+		t.survivors[t.survivors_n] = (struct tree_survivor){.pid = *e->pid};
+		snprintf(t.survivors[t.survivors_n].name, TREE_NAME, "%s", e->name);
+		t.survivors_n++;
 	}
-	e->fn = NULL;
-	fn(e->arg, t);
+	return e->fn(e, &t);
 }
 
 /*
  * Passes all rungs whose time is over or that have no process left; true after the last.
  */
-static bool shell_end_run_rungs(struct shell *s, uint64_t now)
+static bool shell_end_run_rungs(struct shell_end *e, uint64_t now)
 {
-	struct shell_ending *e = &s->end;
-
 	for (; e->tree.root && e->rung < ARRAY_LEN(ladder); e->rung++) {
 		const struct rung *at = &ladder[e->rung];
-		size_t n = at->count(s);
+		size_t n = at->count(e);
 
 		if (e->rung <= RUNG_OTHERS && n > e->most)
 			e->most = n;
 		if (n && !e->until) {
 			if (at->act)
-				at->act(s);
+				at->act(e);
 			e->until = now + at->ms;
 			e->pause = END_LOOK_MS;
 		}
@@ -197,42 +183,24 @@ static bool shell_end_run_rungs(struct shell *s, uint64_t now)
 
 static void shell_end_on_check(struct timer *t)
 {
-	struct shell *s = container_of(t, struct shell, end.timer);
-	uint64_t pause;
+	struct shell_end *e = container_of(t, struct shell_end, timer);
 
-	/* The end of the command is reported before the end of the session. */
-	if (shell_end_run_rungs(s, loop_now(s->loop)) && !shell_is_restoring(s) &&
-		!s->exit.under_way) {
-		shell_end_finish(s);
+	if (shell_end_run_rungs(e, loop_now(e->loop)) && shell_end_report(e))
 		return;
-	}
-	pause = s->end.pause;
-	s->end.pause = pause * 2 < END_LOOK_MAX_MS ? pause * 2 : END_LOOK_MAX_MS;
-	timer_set(s->loop, &s->end.timer, pause, shell_end_on_check);
+	timer_set(e->loop, t, e->pause, shell_end_on_check);
+	e->pause = e->pause * 2 < END_LOOK_MAX_MS ? e->pause * 2 : END_LOOK_MAX_MS;
 }
 
-int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg)
+void shell_end_begin(struct shell_end *e)
 {
-	if (s->end.fn)
-		return -EALREADY;
-	timer_cancel(s->loop, &s->end.timer);
-	s->end = (struct shell_ending){
-		.fn = fn,
-		.arg = arg,
-		.tree.root = s->rec->pid,
-		.at_prompt =
-			s->rec->state != SHELL_RUNNING && s->rec->state != SHELL_STARTING,
-	};
-	timer_set(s->loop, &s->end.timer, 0, shell_end_on_check);
-	if (s->rec->state == SHELL_RUNNING)
-		s->note = note;
+	e->tree.root = *e->pid;
+	timer_set(e->loop, &e->timer, 0, shell_end_on_check);
 	/* The text after the command in the foreground must not be executed. */
-	if (s->rec->pid > 0)
-		kill(s->rec->pid, SIGSTOP);
-	return 0;
+	if (*e->pid > 0)
+		kill(*e->pid, SIGSTOP);
 }
 
-bool shell_is_ending(const struct shell *s)
+void shell_end_cancel(struct shell_end *e)
 {
-	return s->end.fn;
+	timer_cancel(e->loop, &e->timer);
 }

@@ -1,6 +1,5 @@
 /*
- * Ends a session from outside: all processes that come from its shell are ended, with
- * the gentler signals first.
+ * Ends all processes that come from a shell, with the gentler signals first.
  *
  *   interrupt key to the foreground, SIGTERM and SIGHUP to all but the shell,
  *   SIGKILL to all but the shell, a hang-up to the shell if it is at its prompt,
@@ -15,24 +14,36 @@
 #define SHELL_SHELL_END_H
 
 #include "proc/tree.h"
-#include "shell/shell.h"
+#include "shell/shell_tty.h"
+
+struct shell_end;
 
 /*
- * Reports the processes that were ended (tree->killed, in whatever way, the shell
- * included) and those that are left; the report is valid during the call.
+ * All rungs are passed. The report is valid during the call, see shell_ended_fn. The
+ * function may free e if it returns true; after false it is called again.
  */
-typedef void shell_ended_fn(void *arg, const struct tree *report);
+typedef bool shell_end_fn(struct shell_end *e, const struct tree *report);
 
-/*
- * Begins the end; fn is called once, from the loop, within about three seconds, unless
- * the shell is deleted before. If a command runs, it ends with the shell: the state is
- * DONE then (ops->done is called before fn), and note (static text) is the reason in its
- * result. Without a command the state is GONE, or SHELL_REPORTED until the next
- * shell_confirm. fn may delete the shell. -EALREADY if an end is under way.
- */
-int shell_end(struct shell *s, const char *note, shell_ended_fn *fn, void *arg) MUST_USE;
+struct shell_end {
+	struct loop *loop;
+	const struct shell_tty *tty;
+	const pid_t *pid; /* of the shell; 0 as soon as it has ended */
+	const char *name; /* of the shell's program, for the report */
+	bool at_prompt;   /* the shell was idle when the end began */
+	shell_end_fn *fn;
 
-/* True from shell_end until its fn: no command may be submitted. */
-bool shell_is_ending(const struct shell *s);
+	/* The following members are zero before the end. */
+	struct timer timer;
+	struct tree tree; /* root: the shell at the beginning */
+	size_t rung;
+	uint64_t until; /* end of the rung; 0: the rung begins */
+	uint64_t pause; /* to the next look */
+	size_t most;    /* processes seen at a time, without the shell */
+};
+
+/* Begins the end; fn is called from the loop within about three seconds. */
+void shell_end_begin(struct shell_end *e);
+/* Legal when no end has begun. */
+void shell_end_cancel(struct shell_end *e);
 
 #endif

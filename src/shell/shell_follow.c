@@ -1,10 +1,6 @@
 /* Observers of a session, and the functions that they read it with. */
 #include "shell/shell_private.h"
 
-#include "proc/pty.h"
-
-#include <errno.h>
-
 void shell_follow(struct shell *s, struct shell_follower *f)
 {
 	list_prepend(&s->followers, &f->node);
@@ -24,29 +20,19 @@ void shell_notify_followers(struct shell *s, bool gone)
 	}
 }
 
-void shell_drop_output(struct shell *s, uint64_t from)
-{
-	uint64_t end = spool_get_end(&s->spool);
-
-	spool_drop_before(&s->spool, from);
-	end -= spool_get_end(&s->spool);
-	s->dropped_bytes += end;
-	s->fed = s->fed > end ? s->fed - end : 0;
-}
-
 uint64_t shell_get_dropped(const struct shell *s)
 {
-	return s->dropped_bytes;
+	return s->output.dropped;
 }
 
 uint64_t shell_output_end(const struct shell *s)
 {
-	return spool_get_end(&s->spool);
+	return spool_get_end(&s->output.spool);
 }
 
 uint64_t shell_screen_end(const struct shell *s)
 {
-	return s->fed;
+	return s->output.fed;
 }
 
 int shell_screen(struct shell *s, struct buf *out)
@@ -54,12 +40,23 @@ int shell_screen(struct shell *s, struct buf *out)
 	struct vt_mark all = {0};
 	size_t kept = 0;
 
-	return vt_report(s->vt, &all, out, &kept);
+	return vt_report(s->output.vt, &all, out, &kept);
 }
 
-int shell_resize(struct shell *s, uint16_t rows, uint16_t columns)
+int shell_raw(struct shell *s, uint64_t offset, size_t max, struct buf *out,
+	struct shell_part *part)
 {
-	if (s->master < 0 || s->rec->no_tty)
-		return -ENOTTY;
-	return pty_resize(s->master, rows, columns);
+	return shell_output_get_raw(&s->output, offset, max, out, part);
+}
+
+struct str shell_command(const struct shell *s)
+{
+	bool has = s->rec->state == SHELL_RUNNING || s->rec->state == SHELL_DONE;
+
+	return has ? str_c(s->rec->command) : STR("");
+}
+
+struct str shell_command_id(const struct shell *s)
+{
+	return str_c(s->rec->id);
 }

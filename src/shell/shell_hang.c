@@ -1,48 +1,17 @@
-/*
- * A shell whose signal handler jumps out of the C library may leave a lock of the
- * library locked, and hangs when it takes that lock again: busybox ash with glibc jumps
- * out of malloc. No key reaches the shell any more, and its command would never end.
- */
-#include "shell/shell_private.h"
+#include "shell/shell_hang.h"
 
-#include "base/log.h"
-
-#include <signal.h>
-#include <stdio.h>
+#include <string.h>
 
 enum {
-	SHELL_HANG_MS = 200,      /* from an interrupt key to the check for a hang */
-	SHELL_HANG_MAX_MS = 6400, /* SHELL_HANG_MS doubles up to this */
+	HANG_CHECK_MS = 200,      /* from an interrupt key to the first check */
+	HANG_CHECK_MAX_MS = 6400, /* HANG_CHECK_MS doubles up to this */
 };
-
-static const char note_hung[] =
-	"The shell hung in a lock of its own when it was interrupted, which is a defect "
-	"of that shell, and was killed. The next command gets a new one in the same "
-	"directory, without the variables and functions of the old one.";
 
 static void shell_hang_on_check(struct timer *t);
 
-static void shell_hang_arm_check(struct shell *s, uint64_t ms)
+static void shell_hang_arm_check(struct shell_hang *h, uint64_t ms)
 {
-	timer_set(s->loop, &s->hang.timer, ms, shell_hang_on_check);
-}
-
-/* Kills the shell only: its background processes go on, as they do after "exit". */
-static void shell_hang_kill_shell(struct shell *s)
-{
-	log_warn("shell %s: it is blocked in a lock of its own and is killed",
-		s->setup.name);
-	s->note = note_hung;
-	s->verdict = 128 + SIGINT;
-	kill(s->rec->pid, SIGKILL);
-}
-
-/* Before the command has started, the deadline of its start covers a hang. */
-static bool shell_hang_is_deadlock(const struct shell *s, char where[INSPECT_TEXT_MAX])
-{
-	return s->rec->pid > 0 && s->rec->started && !shell_is_ending(s) &&
-		shell_is_foreground(s) &&
-		inspect_is_deadlocked(s->rec->pid, s->setup.path, where);
+	timer_set(h->loop, &h->timer, ms, shell_hang_on_check);
 }
 
 /*
@@ -50,29 +19,33 @@ static bool shell_hang_is_deadlock(const struct shell *s, char where[INSPECT_TEX
  */
 static void shell_hang_on_check(struct timer *t)
 {
-	struct shell *s = container_of(t, struct shell, hang.timer);
-	struct shell_hang *h = &s->hang;
+	struct shell_hang *h = container_of(t, struct shell_hang, timer);
 	char where[INSPECT_TEXT_MAX];
 
-	if (!shell_hang_is_deadlock(s, where)) {
+	if (!h->ops->is_deadlocked(h, where)) {
 		h->where[0] = '\0';
 		h->pause *= 2;
-		if (h->pause <= SHELL_HANG_MAX_MS)
-			shell_hang_arm_check(s, h->pause);
+		if (h->pause <= HANG_CHECK_MAX_MS)
+			shell_hang_arm_check(h, h->pause);
 	} else if (strcmp(where, h->where) != 0) {
 		memcpy(h->where, where, sizeof(where));
-		shell_hang_arm_check(s, SHELL_HANG_MS);
+		shell_hang_arm_check(h, HANG_CHECK_MS);
 	} else {
-		shell_hang_kill_shell(s);
+		h->ops->hung(h);
 	}
 }
 
-void shell_expect_hang(struct shell *s)
+void shell_hang_expect(struct shell_hang *h)
 {
 	/* If a hang has been seen once, another key does not restart the check. */
-	if (timer_is_armed(&s->hang.timer) && s->hang.where[0])
+	if (timer_is_armed(&h->timer) && h->where[0])
 		return;
-	s->hang.where[0] = '\0';
-	s->hang.pause = SHELL_HANG_MS;
-	shell_hang_arm_check(s, s->hang.pause);
+	h->where[0] = '\0';
+	h->pause = HANG_CHECK_MS;
+	shell_hang_arm_check(h, h->pause);
+}
+
+void shell_hang_cancel(struct shell_hang *h)
+{
+	timer_cancel(h->loop, &h->timer);
 }

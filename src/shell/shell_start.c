@@ -4,11 +4,10 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "proc/pty.h"
 #include "shell/script.h"
+#include "shell/tty_folder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,11 +56,11 @@ static int shell_store_fds(struct shell *s)
 	int r;
 
 	shell_store_name(s, "pty", name);
-	r = store_put(s->store, name, s->master, s->rec->pid);
+	r = store_put(s->store, name, s->tty.fd, s->rec->pid);
 	if (r < 0)
 		return r;
 	shell_store_name(s, "spool", name);
-	return store_put(s->store, name, s->spool.fd, 0);
+	return store_put(s->store, name, s->output.spool.fd, 0);
 }
 
 static int shell_make_nonce(struct shell *s)
@@ -72,8 +71,7 @@ static int shell_make_nonce(struct shell *s)
 	if (r < 0)
 		return r;
 	hex_encode(random, sizeof(random), s->rec->nonce);
-	mark_free(&s->marks);
-	mark_init(&s->marks, s->rec->nonce);
+	shell_output_set_nonce(&s->output, s->rec->nonce);
 	return shell_new_id(s->rec->id);
 }
 
@@ -82,9 +80,9 @@ static int shell_type_setup(struct shell *s)
 	struct buf line = BUF_INIT(SPOOL_READ);
 	int r;
 
-	script_setup(&line, s->setup.kind, shell_is_tty_reachable(s), s->in_folder,
+	script_setup(&line, s->setup.kind, shell_tty_is_reachable(&s->tty), s->in_folder,
 		s->rec->nonce, s->rec->id);
-	r = line.err ? line.err : shell_type_line(s, buf_view(&line));
+	r = line.err ? line.err : shell_tty_type_line(&s->tty, buf_view(&line));
 	buf_free(&line);
 	return r;
 }
@@ -119,46 +117,29 @@ static const char **shell_env_new(const struct shell *s, const char *more)
 }
 
 /*
- * Opens the terminal, or a socket instead, and gives the other end, *other, to the
- * child. *why names the step that fails.
+ * Opens the terminal, and gives the other end, *other, to the child. *why names the step
+ * that fails.
  */
 static int shell_open_terminal(
 	struct shell *s, struct spawn *sp, int *other, const char **why)
 {
-	int r = pty_open(SHELL_ROWS, SHELL_COLUMNS, &s->master, other);
+	int r = shell_tty_open(&s->tty, other, why);
 
-	*why = "no pseudo-terminal can be opened";
-	/* A shortage is temporary, so the session must not go on without a terminal. */
-	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+	if (r < 0)
 		return r;
-	if (r != s->rec->no_tty)
+	if (s->tty.no_pty != s->rec->no_pty)
 		s->tty_reported = false;
-	s->rec->no_tty = r;
-	vt_set_newline(s->vt, r < 0);
-	sp->tty = r < 0 ? -1 : *other;
-	if (r == 0)
+	s->rec->no_pty = s->tty.no_pty;
+	s->rec->poor_tty = s->tty.poor;
+	vt_set_newline(s->output.vt, s->tty.no_pty);
+	sp->tty = s->tty.no_pty ? -1 : *other;
+	if (!s->tty.no_pty)
 		return 0;
 	log_warn("shell %s: no terminal: cannot open /dev/ptmx: %s", s->setup.name,
-		err_text(r));
-	*why = "neither a pseudo-terminal (/dev/ptmx) nor a socket in its place can be "
-	       "created";
-	r = pty_open_socket(&s->master, other);
+		err_text(s->tty.no_pty));
 	for (size_t i = 0; i < ARRAY_LEN(sp->fds); i++)
 		sp->fds[i] = *other;
-	return r;
-}
-
-/*
- * gVisor's /dev/tty fails for all processes. Linux reports ENXIO to this process, which
- * has no terminal.
- */
-static bool shell_has_dev_tty(void)
-{
-	int fd = fd_open("/dev/tty", O_RDONLY | O_NOCTTY, 0);
-	bool has = fd != -EIO && fd != -ENOENT;
-
-	fd_close(&fd);
-	return has;
+	return 0;
 }
 
 /*
@@ -169,7 +150,7 @@ static bool shell_make_folder(const struct shell *s, char path[TTY_FOLDER_PATH])
 {
 	const char *file = s->clean ? NULL : env_value(s->setup.env, "ENV");
 
-	return s->setup.kind == SHELLS_ASH && shell_is_tty_reachable(s) && !file &&
+	return s->setup.kind == SHELLS_ASH && shell_tty_is_reachable(&s->tty) && !file &&
 		s->rec->cwd[0] == '/' && tty_folder_make(tty_folder_places, path) == 0;
 }
 
@@ -198,8 +179,7 @@ static int shell_spawn(struct shell *s, const char **why)
 	r = shell_open_terminal(s, &sp, &other, why);
 	if (r < 0)
 		return r;
-	s->rec->poor_tty = !shell_has_dev_tty();
-	more = script_argv(s->setup.kind, s->clean, !s->rec->no_tty, !s->rec->poor_tty);
+	more = script_argv(s->setup.kind, s->clean, !s->tty.no_pty, !s->tty.poor);
 	for (size_t i = 0; more[i]; i++)
 		argv[i + 1] = more[i];
 	s->in_folder = shell_make_folder(s, folder);
@@ -220,7 +200,7 @@ static int shell_spawn(struct shell *s, const char **why)
 	s->rec->pid = pid;
 	children_watch(&s->child, pid, shell_on_child_exit);
 	*why = "the event loop takes no more descriptors";
-	return shell_watch(s);
+	return shell_tty_watch(&s->tty);
 }
 
 static void shell_start_process(struct shell *s, bool clean)
@@ -230,11 +210,8 @@ static void shell_start_process(struct shell *s, bool clean)
 
 	shell_set_state(s, SHELL_STARTING);
 	s->clean = clean;
-	s->reported = 0;
 	s->rec->ended = s->rec->exited = false;
-	shell_drop_output(s, spool_get_end(&s->spool));
-	vt_reset(s->vt);
-	s->shown = (struct vt_mark){0};
+	shell_output_clear(&s->output);
 	r = shell_make_nonce(s);
 	if (r == 0)
 		r = shell_spawn(s, &why);
@@ -261,7 +238,7 @@ void shell_start(struct shell *s)
 }
 
 /* Faulty start-up files of the user must not leave the session without a shell. */
-void shell_start_clean(struct shell *s)
+static void shell_start_clean(struct shell *s)
 {
 	log_warn("shell %s: its start-up files ended it or took more than 5 seconds; "
 		 "starting without them",
@@ -270,11 +247,29 @@ void shell_start_clean(struct shell *s)
 	shell_start_process(s, true);
 }
 
-void shell_start_in_root(struct shell *s)
+/* As shell_start_clean, because the shell did not enter its directory in time. */
+static void shell_start_in_root(struct shell *s)
 {
 	log_warn("shell %s: the directory %s cannot be entered in time; starting in /",
 		s->setup.name, s->report.step);
 	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "/");
 	s->note = note_elsewhere;
 	shell_start_process(s, true);
+}
+
+void shell_on_start_exit(struct shell *s)
+{
+	const char *why = "it ended while it was starting";
+	int r = spawn_read_outcome(&s->report);
+
+	shell_set_state(s, SHELL_NONE);
+	/* The shell was killed before it could read a start-up file. */
+	if (r == -EINTR && !s->setup.cwd_needed && !s->clean && !shell_is_ending(s))
+		shell_start_in_root(s);
+	else if (r < 0)
+		s->ops.ready(s->arg, r == -EINTR ? -ETIMEDOUT : r, s->report.step);
+	else if (s->clean || shell_is_ending(s))
+		s->ops.ready(s->arg, -ECHILD, why);
+	else
+		shell_start_clean(s);
 }

@@ -2,13 +2,13 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "codec/split.h"
 #include "proc/pty.h"
 #include "shell/script.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <unistd.h>
 
 enum {
 	SHELL_ACCEPT_MS = 5000,       /* a prompt that does not take a line is stuck */
@@ -21,47 +21,6 @@ static const char note_stuck[] =
 	"killed. The next command gets a new one in the same "
 	"directory.";
 
-pid_t shell_get_foreground(const struct shell *s)
-{
-	pid_t group = pty_foreground(s->master);
-
-	if (group != -ENOTTY || s->rec->no_tty || s->rec->pid <= 0)
-		return group;
-	return tree_guess_foreground(s->rec->pid);
-}
-
-bool shell_is_foreground(const struct shell *s)
-{
-	if (!s->rec->no_tty)
-		return shell_get_foreground(s) == s->rec->pid;
-	return tree_signal(s->rec->pid, 0) == 0;
-}
-
-bool shell_is_tty_reachable(const struct shell *s)
-{
-	return !s->rec->no_tty && !s->rec->poor_tty;
-}
-
-/*
- * Writes a short line while the terminal's queue is empty. The kernel takes 2,048 bytes
- * at a time, and a signal may come in between.
- */
-int shell_type_line(struct shell *s, struct str line)
-{
-	/* Only a real terminal handles the kill key at the start of the line. */
-	if (!shell_is_tty_reachable(s) && str_starts(line, STR(SCRIPT_KILL_LINE)))
-		line = str_skip(line, strlen(SCRIPT_KILL_LINE));
-	while (line.n) {
-		ssize_t n = write(s->master, line.p, line.n);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0)
-			line = str_skip(line, (size_t)n);
-	}
-	return 0;
-}
-
 static timer_fn shell_on_accept_timeout;
 
 void shell_probe(struct timer *t)
@@ -70,7 +29,7 @@ void shell_probe(struct timer *t)
 
 	s->probing = true;
 	shell_arm(s, SHELL_ACCEPT_MS, shell_on_accept_timeout);
-	if (shell_type_line(s, STR("\n")) < 0)
+	if (shell_tty_type_line(&s->tty, STR("\n")) < 0)
 		log_warn("shell %s: its terminal does not accept input", s->setup.name);
 }
 
@@ -89,7 +48,7 @@ static void shell_on_accept_timeout(struct timer *t)
 	struct shell *s = container_of(t, struct shell, timer);
 
 	/* A line typed ahead is still running and comes first. */
-	if (!shell_is_foreground(s)) {
+	if (!shell_tty_is_foreground(&s->tty, s->rec->pid)) {
 		shell_arm(s, SHELL_ACCEPT_MS, shell_on_accept_timeout);
 		return;
 	}
@@ -102,15 +61,27 @@ bool shell_is_lead(struct shell *s)
 	return s->rec->typed_in && s->prompts++ == 0;
 }
 
-int shell_begin(struct shell *s, struct str tag)
+/* The text of the command, for shell_command. */
+static void shell_store_command(struct shell *s, struct str command)
+{
+	if (command.n > SHELL_COMMAND_SHOWN) {
+		command.n = SHELL_COMMAND_SHOWN;
+		command.n -= utf8_unfinished_length(command);
+	}
+	memcpy(s->rec->command, command.p, command.n);
+	s->rec->command[command.n] = '\0';
+}
+
+int shell_begin(struct shell *s, struct str tag, struct str command)
 {
 	struct shell_record *rec = s->rec;
 
 	assert(tag.n <= SHELL_TAG_MAX);
+	shell_store_command(s, command);
 	if (tag.n)
 		memcpy(rec->tag, tag.p, tag.n);
 	rec->tag[tag.n] = '\0';
-	rec->begun = shell_get_fed(s);
+	rec->begun = shell_output_get_fed(&s->output);
 	rec->started = false;
 	rec->typed_in = false;
 	rec->text_done = false;
@@ -119,16 +90,17 @@ int shell_begin(struct shell *s, struct str tag)
 	rec->reports = 0;
 	rec->oom_known = cgroup_oom_kills(s->setup.cgroup, &rec->oom_before) == 0;
 	rec->oom_kills = 0;
-	pty_reset_modes(s->master);
+	pty_reset_modes(s->tty.fd);
 	shell_set_state(s, SHELL_RUNNING);
-	return shell_watch(s);
+	return shell_tty_watch(&s->tty);
 }
 
 /* Types the line of the command; r < 0: there is no line. */
 static void shell_send_line(struct shell *s, int r)
 {
 	if (r == 0)
-		r = s->line.err ? s->line.err : shell_type_line(s, buf_view(&s->line));
+		r = s->line.err ? s->line.err
+				: shell_tty_type_line(&s->tty, buf_view(&s->line));
 	loop_busy_poll(s->loop, SHELL_AWAKE_US);
 	/* If the terminal takes no line, its shell is stuck. */
 	shell_arm(s, r < 0 ? 1 : SHELL_ACCEPT_MS, shell_on_accept_timeout);
@@ -138,6 +110,17 @@ void shell_retype_line(struct shell *s)
 {
 	s->probing = false;
 	shell_send_line(s, 0);
+}
+
+void shell_retype_setup(struct shell *s)
+{
+	struct buf line = BUF_INIT(SPOOL_READ);
+
+	script_setup_restore(&line, s->setup.kind, shell_tty_is_reachable(&s->tty),
+		s->rec->nonce, s->rec->id);
+	if (line.err || shell_tty_type_line(&s->tty, buf_view(&line)) < 0)
+		log_warn("shell %s: its terminal does not accept input", s->setup.name);
+	buf_free(&line);
 }
 
 /* Is the command a text that waits for more lines, which only a terminal can supply? */
@@ -162,7 +145,7 @@ static int shell_type_document(struct shell *s, struct str command, struct str t
 		&s->line, s->setup.kind, rec->id, rec->status < 0 ? 0 : rec->status);
 	buf_str(&s->line, command);
 	buf_putc(&s->line, '\n');
-	r = shell_begin(s, tag);
+	r = shell_begin(s, tag, command);
 	rec->typed_in = true;
 	s->prompts = 0;
 	shell_send_line(s, r);
@@ -191,7 +174,7 @@ static int shell_make_line(struct shell *s, struct str command, struct buf *line
 		return r;
 	script_submit(line, s->setup.kind, command, rec->handover, rec->id, status);
 	/* If no folder takes a file, a short plain text needs none. */
-	return r < 0 && (line->err || line->n > SHELL_LINE_MAX) ? r : line->err;
+	return r < 0 && (line->err || line->n > TTY_LINE_MAX) ? r : line->err;
 }
 
 int shell_submit(struct shell *s, struct str command, struct str tag)
@@ -201,7 +184,6 @@ int shell_submit(struct shell *s, struct str command, struct str tag)
 	assert(s->rec->state == SHELL_IDLE);
 	if (command.n > SHELL_COMMAND_MAX)
 		return ERR_LIMIT;
-	shell_store_command(s, command);
 	buf_free(&s->line);
 	if (s->lost)
 		shell_retype_setup(s);
@@ -212,7 +194,7 @@ int shell_submit(struct shell *s, struct str command, struct str tag)
 	if (r == 0)
 		r = shell_make_line(s, command, &s->line);
 	if (r == 0)
-		shell_send_line(s, shell_begin(s, tag));
+		shell_send_line(s, shell_begin(s, tag, command));
 	else
 		shell_remove_handover(s);
 	return r;

@@ -1,4 +1,15 @@
-/* Declarations that the files of the ledger share. */
+/*
+ * Inside the ledger, which is one struct: the file and what memory holds of it. The
+ * journal (journal.h) and an output (output.h) are objects with their own headers. The
+ * files, from the bottom up, except that a removed entry is reported to ledger_shrink.c:
+ *
+ *   ledger_table.c   the entries in memory
+ *   ledger_record.c  the layout of each record: adds it, and reads it again
+ *   ledger_output.c  outputs of entries
+ *   ledger_event.c   events, which follow the states of entries
+ *   ledger_shrink.c  copies what is needed to a new file
+ *   ledger.c         the functions of ledger.h
+ */
 #ifndef ACTION_LEDGER_LEDGER_PRIVATE_H
 #define ACTION_LEDGER_LEDGER_PRIVATE_H
 

@@ -43,7 +43,7 @@ struct processes *processes_new(const struct processes_conf *conf)
 	if (!all)
 		return NULL;
 	all->conf = conf;
-	all->table_fd = -1;
+	process_table_init(&all->table);
 	return all;
 }
 
@@ -164,6 +164,18 @@ void process_del(struct process *p)
 	process_release_all(p);
 }
 
+enum process_key_state process_key_find(struct processes *all, struct str key,
+	const uint8_t request[SHA256_LEN], struct process **p)
+{
+	uint64_t number;
+	int r = process_table_find_key(&all->table, key, request, &number);
+
+	if (r)
+		return r < 0 ? PROCESS_KEY_MISMATCH : PROCESS_KEY_NEW;
+	*p = process_find_number(all, number);
+	return *p ? PROCESS_KEY_KNOWN : PROCESS_KEY_REMOVED;
+}
+
 void processes_del(struct processes *all)
 {
 	if (!all)
@@ -172,7 +184,7 @@ void processes_del(struct processes *all)
 		list_remove(&p->node);
 		process_release_all(p);
 	}
-	processes_free_table(all);
+	process_table_free(&all->table);
 	free(all);
 }
 

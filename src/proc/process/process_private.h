@@ -1,9 +1,22 @@
-/* Declarations that the files of proc/process/process share. */
+/*
+ * The state machine of a process, for the files that make its steps. The output
+ * (process_spool.h) and the table of numbers and keys (process_table.h) are objects with
+ * their own headers. The files:
+ *
+ *   process_record.c   the memory of a process that outlives serve
+ *   process.c          the list, the states, the followers
+ *   process_output.c   the sources: pipes or a pty, read into spools within bounds
+ *   process_stdin.c    the sink: bytes from peers pass through a stage into the pipe
+ *   process_end.c      the exit, signals, timeouts and the end of the tree
+ *   process_start.c    everything is stored, then the program begins
+ *   process_restore.c  goes on with the processes of an earlier serve
+ */
 #ifndef PROC_PROCESS_PROCESS_PRIVATE_H
 #define PROC_PROCESS_PROCESS_PRIVATE_H
 
 #include "proc/children.h"
 #include "proc/process/process.h"
+#include "proc/process/process_table.h"
 #include "proc/tree.h"
 
 enum {
@@ -122,20 +135,6 @@ struct process {
 	enum process_reason reason;
 };
 
-/* The key of a request. */
-struct process_key {
-	uint8_t key[SHA256_LEN], request[SHA256_LEN];
-	uint64_t number; /* of the process; 0: free */
-};
-
-/* The table of all processes, in memory that outlives serve. */
-struct process_table {
-	uint32_t size;
-	uint32_t key_at; /* modulo PROCESS_KEYS: the index of the next key */
-	uint64_t number; /* of the last id */
-	struct process_key keys[PROCESS_KEYS];
-};
-
 /* Work of the present batch of the loop that looks at all processes. */
 struct process_turn {
 	uint64_t batch; /* the number of the batch, plus 1 */
@@ -145,9 +144,8 @@ struct process_turn {
 
 struct processes {
 	const struct processes_conf *conf;
-	struct list list;            /* in the order of their numbers */
-	struct process_table *table; /* NULL: not made yet */
-	int table_fd;
+	struct list list; /* in the order of their numbers */
+	struct process_table table;
 	unsigned running, exited; /* running includes STARTING */
 	uint64_t output_bytes;    /* bytes of all outputs */
 	struct process_turn kills, signals;
@@ -172,17 +170,10 @@ struct process *process_new(struct processes *all, uint64_t number);
 void process_del(struct process *p);
 /* Removes exited processes beyond PROCESSES_EXITED. */
 void processes_evict(struct processes *all);
+/* The process with this number; NULL: there is none. */
 struct process *process_find_number(const struct processes *all, uint64_t number);
 
 /* process_record.c */
-/* Makes the table unless it exists: 0 or -errno. */
-int processes_make_table(struct processes *all) MUST_USE;
-void processes_free_table(struct processes *all);
-/* Takes fd over, the table of an earlier serve. */
-void processes_restore_table(struct processes *all, int fd);
-void process_key_set(
-	struct processes *all, const struct process_spec *spec, uint64_t number);
-void process_key_forget(struct processes *all, uint64_t number);
 /* Makes the record of a new process. -errno. */
 int process_record_make(struct process *p, const struct process_spec *spec) MUST_USE;
 /* Takes fd over, the record of an earlier serve: 0 or -errno. */

@@ -1,16 +1,13 @@
-/* Memory that outlives serve: the table of all processes, and the record of each. */
+/* The record of a process, in memory that outlives serve. */
 #include "proc/process/process_private.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/log.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char table_name[] = "proc:table";
 
 static void *process_record_map(int fd, size_t n)
 {
@@ -18,95 +15,6 @@ static void *process_record_map(int fd, size_t n)
 
 	return at == MAP_FAILED ? NULL : at;
 }
-
-/* --- The table, with the keys of requests ---------------------------------- */
-
-void processes_free_table(struct processes *all)
-{
-	if (all->table)
-		munmap(all->table, sizeof(*all->table));
-	all->table = NULL;
-	fd_close(&all->table_fd);
-}
-
-void processes_restore_table(struct processes *all, int fd)
-{
-	struct stat st;
-
-	processes_free_table(all);
-	all->table_fd = fd;
-	if (fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(*all->table))
-		all->table = process_record_map(fd, sizeof(*all->table));
-	if (all->table && all->table->size == sizeof(*all->table))
-		return;
-	log_warn("the table of processes was lost in the crash of the server");
-	processes_free_table(all);
-}
-
-int processes_make_table(struct processes *all)
-{
-	int r;
-
-	if (all->table)
-		return 0;
-	all->table_fd = fd_create_memory("od-processes", sizeof(*all->table));
-	if (all->table_fd < 0)
-		return all->table_fd;
-	all->table = process_record_map(all->table_fd, sizeof(*all->table));
-	if (!all->table) {
-		fd_close(&all->table_fd);
-		return -ENOMEM;
-	}
-	all->table->size = sizeof(*all->table);
-	r = store_put(all->conf->store, table_name, all->table_fd, 0);
-	if (r < 0)
-		log_warn("the table of processes cannot be stored in init, so a crash of "
-			 "the server would lose it: %s",
-			err_text(r));
-	return 0;
-}
-
-enum process_key_state process_key_find(struct processes *all, struct str key,
-	const uint8_t request[SHA256_LEN], struct process **p)
-{
-	uint8_t digest[SHA256_LEN];
-
-	sha256_compute(key, digest);
-	for (size_t i = 0; all->table && i < PROCESS_KEYS; i++) {
-		const struct process_key *k = &all->table->keys[i];
-
-		if (!k->number || memcmp(k->key, digest, sizeof(digest)) != 0)
-			continue;
-		if (memcmp(k->request, request, SHA256_LEN) != 0)
-			return PROCESS_KEY_MISMATCH;
-		*p = process_find_number(all, k->number);
-		return *p ? PROCESS_KEY_KNOWN : PROCESS_KEY_REMOVED;
-	}
-	return PROCESS_KEY_NEW;
-}
-
-void process_key_set(
-	struct processes *all, const struct process_spec *spec, uint64_t number)
-{
-	struct process_key *k = &all->table->keys[all->table->key_at % PROCESS_KEYS];
-
-	if (!spec->key.n)
-		return;
-	k->number = 0;
-	sha256_compute(spec->key, k->key);
-	memcpy(k->request, spec->request, sizeof(k->request));
-	__atomic_store_n(&k->number, number, __ATOMIC_RELEASE);
-	all->table->key_at++;
-}
-
-void process_key_forget(struct processes *all, uint64_t number)
-{
-	for (size_t i = 0; all->table && i < PROCESS_KEYS; i++)
-		if (all->table->keys[i].number == number)
-			all->table->keys[i].number = 0;
-}
-
-/* --- The record of a process ----------------------------------------------- */
 
 static size_t process_text_size(const char *text)
 {

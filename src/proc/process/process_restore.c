@@ -47,7 +47,7 @@ bool processes_restore_fd(struct processes *all, const struct store_record *r, i
 		return false;
 	rest = str_skip(rest, strlen(process_prefix));
 	if (str_eq(rest, STR("table"))) {
-		processes_restore_table(all, fd);
+		process_table_restore(&all->table, fd);
 		return true;
 	}
 	id = str_cut(&rest, ':');
@@ -156,7 +156,7 @@ void processes_restore(struct processes *all)
 	LIST_EACH (struct process, p, &all->list, node) {
 		if (process_check_record(p))
 			continue;
-		process_key_forget(all, p->number);
+		process_table_drop_key(&all->table, p->number);
 		process_del(p);
 	}
 	LIST_EACH (struct process, p, &all->list, node)

@@ -338,7 +338,7 @@ static void process_fail(struct process *p, int err)
 		kill(p->record->pid, SIGKILL);
 	p->reason = process_failure_reason(p->report.at, err);
 	process_write_detail(p, err);
-	process_key_forget(p->all, p->number);
+	process_table_drop_key(&p->all->table, p->number);
 	process_enter(p, PROCESS_FAILED);
 }
 
@@ -446,7 +446,9 @@ static void process_open_gate(struct start *st)
 		log_warn("process %s: it cannot be stored in init, so a crash of the "
 			 "server would end it: %s",
 			p->id, err_text(r));
-	process_key_set(p->all, st->spec, p->number);
+	if (st->spec->key.n)
+		process_table_add_key(
+			&p->all->table, st->spec->key, st->spec->request, p->number);
 	if (st->spec->timeout_ms)
 		p->record->deadline = clock_ms() + st->spec->timeout_ms;
 	process_arm_timeout(p);
@@ -487,10 +489,10 @@ int process_start(struct processes *all, const struct process_spec *spec,
 		return ERR_REFUSED;
 	if (all->running >= PROCESSES_MAX)
 		return ERR_LIMIT;
-	r = processes_make_table(all);
+	r = process_table_make(&all->table, all->conf->store);
 	if (r < 0)
 		return r;
-	st.p = process_new(all, ++all->table->number);
+	st.p = process_new(all, process_table_add_number(&all->table));
 	if (!st.p)
 		return -ENOMEM;
 	all->running++;

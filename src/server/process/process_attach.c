@@ -1,21 +1,57 @@
-#include "server/process/attach_private.h"
+#include "server/process/process_attach.h"
 
 #include "base/clock.h"
+#include "net/peer_probe.h"
 #include "net/resp.h"
 #include "net/ws_hand.h"
 #include "server/idempotency/idem_private.h"
 #include "server/params.h"
+#include "server/process/attach_input.h"
 #include "server/process/process_spec.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #define PROTOCOL "od.process.v1"
+
+enum {
+	ATTACH_MAX = 1024,          /* attachments of a server; an idle one takes 1 KB */
+	ATTACH_TURN = 256 << 10,    /* bytes per wake-up: about 0.1 ms */
+	ATTACH_TURN_BARE = 1 << 20, /* bytes per wake-up without TLS: about 0.4 ms */
+	ATTACH_LINGER_MS = 2000,    /* for the peer to read the last frame and close */
+};
+
+enum attach_state {
+	ATTACH_OPEN,
+	ATTACH_ENDING, /* the last frame is queued; input is discarded */
+	ATTACH_LINGER, /* the last frame is sent; the peer closes first */
+	ATTACH_CLOSED,
+	ATTACH_STATES
+};
+
+struct attachment {
+	struct list node;
+	enum attach_state state;
+	struct attachments *all;
+	uint64_t lease; /* lease that the peer has sent; 0: none */
+	struct transport transport;
+	struct peer_probe probe;
+	struct io io;
+	struct timer timer;
+	struct later later;
+	struct attach_input input;
+	struct attach_output output;
+};
+
+struct attachments {
+	struct api *api;
+	struct list list; /* newest first */
+	unsigned n;
+	struct attach_inputs inputs;
+};
 
 static struct loop *attachment_get_loop(const struct attachment *a)
 {
@@ -32,28 +68,23 @@ static void attachment_free(struct later *later)
 static void attachment_release(struct attachment *a)
 {
 	struct loop *l = attachment_get_loop(a);
-	struct process *p = a->follower.process;
 
-	if (a->owns)
-		process_disown(p);
-	process_unfollow(&a->follower);
+	process_cursor_end(&a->output.cursor);
 	timer_cancel(l, &a->timer);
-	timer_cancel(l, &a->stuck);
 	loop_remove(l, &a->io);
 	transport_close(&a->transport);
-	process_frames_free(&a->frames);
-	buf_free(&a->early);
-	buf_free(&a->input);
-	buf_free(&a->text);
-	buf_free(&a->frame.piece);
+	attach_input_free(&a->input);
+	attach_output_free(&a->output);
 	list_remove(&a->node);
 	a->all->n--;
 	loop_defer_free(l, &a->later, attachment_free);
 }
 
 static void attachment_set_timer(struct attachment *a, unsigned ms);
+static void attachment_advance(struct attachment *a, bool readable);
 
-void attach_set_state(struct attachment *a, enum attach_state to)
+/* The only function that changes the state. */
+static void attachment_set_state(struct attachment *a, enum attach_state to)
 {
 	static const bool legal[ATTACH_STATES][ATTACH_STATES] = {
 		[ATTACH_OPEN] = {[ATTACH_ENDING] = true, [ATTACH_CLOSED] = true},
@@ -63,7 +94,7 @@ void attach_set_state(struct attachment *a, enum attach_state to)
 
 	assert(legal[a->state][to]);
 	a->state = to;
-	a->waits_for_stdin = false;
+	a->input.waits_for_stdin = false;
 	if (to == ATTACH_LINGER) {
 		/* A close with unread input would reset the connection. */
 		transport_end(&a->transport);
@@ -79,17 +110,15 @@ static void attachment_abort(struct attachment *a)
 	struct linger now = {.l_onoff = 1};
 
 	setsockopt(a->transport.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	attach_set_state(a, ATTACH_CLOSED);
+	attachment_set_state(a, ATTACH_CLOSED);
 }
 
-void attach_fail(struct attachment *a, const char *detail)
+/* The last frame is queued. */
+static void attachment_begin_end(struct attachment *a)
 {
-	if (a->state != ATTACH_OPEN)
-		return;
-	a->failed = true;
-	attach_send_error(a, detail);
-	attach_set_state(a, ATTACH_ENDING);
-	attachment_set_timer(a, ATTACH_LINGER_MS);
+	attachment_set_state(a, ATTACH_ENDING);
+	if (a->output.failed)
+		attachment_set_timer(a, ATTACH_LINGER_MS);
 }
 
 static void attachment_on_timer(struct timer *t)
@@ -99,19 +128,20 @@ static void attachment_on_timer(struct timer *t)
 
 	/* The kernel still sends queued data. */
 	if (a->state == ATTACH_LINGER) {
-		attach_set_state(a, ATTACH_CLOSED);
+		attachment_set_state(a, ATTACH_CLOSED);
 		return;
 	}
-	if (a->owns)
+	if (a->output.cursor.owns)
 		peer = peer_probe_check(&a->probe, a->transport.fd, clock_ms());
-	if (a->failed || peer == PEER_PROBE_LOST) {
+	if (a->output.failed || peer == PEER_PROBE_LOST) {
 		attachment_abort(a);
 		return;
 	}
-	attachment_set_timer(a, a->owns ? PEER_PROBE_TICK_MS : HTTP_WAIT_MS);
+	attachment_set_timer(
+		a, a->output.cursor.owns ? PEER_PROBE_TICK_MS : HTTP_WAIT_MS);
 	if (peer == PEER_PROBE_IDLE && a->state == ATTACH_OPEN) {
-		attach_put_empty(a);
-		attach_run(a, false);
+		attach_output_put_empty(&a->output);
+		attachment_advance(a, false);
 	}
 }
 
@@ -125,29 +155,44 @@ static void attachment_set_timer(struct attachment *a, unsigned ms)
 /* more: received bytes are to be handled, or frames to be sent. */
 static void attachment_set_events(struct attachment *a, bool more)
 {
-	uint32_t events = a->waits_for_stdin ? EPOLLRDHUP : EPOLLIN;
+	uint32_t events = a->input.waits_for_stdin ? EPOLLRDHUP : EPOLLIN;
 
 	if (more || transport_pending(&a->transport))
 		events |= EPOLLOUT;
 	loop_set_events(attachment_get_loop(a), &a->io, events);
 }
 
-void attach_run(struct attachment *a, bool readable)
+/* The most bytes of one direction in one wake-up. */
+static size_t attachment_get_quota(const struct attachment *a)
 {
-	int r = readable ? attach_receive(a) : 0;
+	return transport_get_plain_fd(&a->transport) < 0 ? ATTACH_TURN : ATTACH_TURN_BARE;
+}
 
-	if (r >= 0 && a->state == ATTACH_OPEN)
-		attach_pass_stdin(a);
+/* Does all that is possible now. readable: there may be input. */
+static void attachment_advance(struct attachment *a, bool readable)
+{
+	size_t quota = attachment_get_quota(a);
+	int r = readable ? attach_input_receive(&a->input, quota) : 0;
+
+	if (r >= 0 && !a->output.ended)
+		attach_input_pass(&a->input);
 	if (r >= 0)
-		r = attach_send(a);
+		r = attach_output_send(&a->output, quota);
+	if (a->output.ended && a->state == ATTACH_OPEN)
+		attachment_begin_end(a);
 	if (r == 0 && a->state == ATTACH_ENDING)
-		attach_set_state(a, ATTACH_LINGER);
+		attachment_set_state(a, ATTACH_LINGER);
 	if (r == ERR_RANGE)
 		attachment_abort(a);
 	else if (r < 0)
-		attach_set_state(a, ATTACH_CLOSED);
+		attachment_set_state(a, ATTACH_CLOSED);
 	else
 		attachment_set_events(a, r > 0);
+}
+
+static void attachment_resume(struct attach_input *in)
+{
+	attachment_advance(container_of(in, struct attachment, input), true);
 }
 
 static void attachment_on_event(struct io *io, uint32_t events)
@@ -155,24 +200,25 @@ static void attachment_on_event(struct io *io, uint32_t events)
 	struct attachment *a = container_of(io, struct attachment, io);
 
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		attach_set_state(a, ATTACH_CLOSED);
+		attachment_set_state(a, ATTACH_CLOSED);
 	else
-		attach_run(a,
-			(events & EPOLLIN) || a->early.n ||
+		attachment_advance(a,
+			(events & EPOLLIN) || a->input.early.n ||
 				transport_pending(&a->transport));
 }
 
 static void attachment_on_change(struct waiter *f)
 {
-	struct attachment *a = container_of(f, struct attachment, follower.waiter);
+	struct attachment *a =
+		container_of(f, struct attachment, output.cursor.follower.waiter);
 
-	attach_run(a, attach_end_stdin_wait(a));
+	attachment_advance(a, attach_input_end_wait(&a->input));
 }
 
 /* --- The beginning ----------------------------------------------------------------- */
 
 struct attach_query {
-	uint64_t stdout_at, stderr_at, pty_at;
+	uint64_t at[PROCESS_OUTPUTS], pty_at;
 	unsigned until;
 };
 
@@ -183,13 +229,12 @@ static bool attachment_read_query(
 	static const char *const until[] = {"exit", "end", NULL};
 #define AT(member) .at = offsetof(struct attach_query, member)
 	static const struct param params[] = {
-		{"stdout", PARAM_NUMBER, false, AT(stdout_at), .max = INT64_MAX},
-		{"stderr", PARAM_NUMBER, false, AT(stderr_at), .max = INT64_MAX},
+		{"stdout", PARAM_NUMBER, false, AT(at[PROCESS_STDOUT]), .max = INT64_MAX},
+		{"stderr", PARAM_NUMBER, false, AT(at[PROCESS_STDERR]), .max = INT64_MAX},
 		{"pty", PARAM_NUMBER, false, AT(pty_at), .max = INT64_MAX},
 		{"until", PARAM_CHOICE, false, AT(until), .words = until},
 	};
 	struct params take = {.arena = &rq->arena, .query = rq->query};
-	struct process_output o;
 	struct process_info info;
 	int r = params_read(&take, params, ARRAY_LEN(params), q);
 
@@ -199,15 +244,11 @@ static bool attachment_read_query(
 	}
 	process_info(p, &info);
 	if (info.pty)
-		q->stdout_at = q->pty_at;
-	for (unsigned i = 0; i < process_outputs(p); i++) {
-		process_output(p, i, &o);
-		if ((i ? q->stderr_at : q->stdout_at) <= o.end)
-			continue;
-		request_fail(rq, 416, STR("The offset is beyond the end of the output."));
-		return false;
-	}
-	return true;
+		q->at[PROCESS_STDOUT] = q->pty_at;
+	if (process_cursor_is_valid(p, q->at))
+		return true;
+	request_fail(rq, 416, STR("The offset is beyond the end of the output."));
+	return false;
 }
 
 static bool attachment_check_upgrade(struct request *rq)
@@ -223,24 +264,21 @@ static bool attachment_check_upgrade(struct request *rq)
 }
 
 /* Queues the response 101 and the first frame. */
-static void attachment_put_greeting(struct attachment *a, const struct process *p)
+static void attachment_put_greeting(struct attach_output *o, const struct process *p)
 {
-	struct process_stdin in;
 	struct jw w;
 	size_t at;
 
-	process_stdin(p, &in);
-	a->credit = a->credit_sent = in.offset;
-	resp_start(&a->text, 101);
-	resp_field(&a->text, STR("upgrade"), STR(PROTOCOL));
-	resp_field(&a->text, STR("connection"), STR("Upgrade"));
-	resp_end(&a->text);
-	at = attach_control_begin(a, &w, "attached");
+	resp_start(&o->text, 101);
+	resp_field(&o->text, STR("upgrade"), STR(PROTOCOL));
+	resp_field(&o->text, STR("connection"), STR("Upgrade"));
+	resp_end(&o->text);
+	at = attach_output_begin_control(o, &w, "attached");
 	jw_key(&w, "process");
 	process_write(&w, p);
 	jw_key(&w, "window");
 	jw_uint(&w, ATTACH_WINDOW);
-	attach_control_end(a, &w, at);
+	attach_output_end_control(o, &w, at);
 }
 
 /* The lease was checked when the head was received. */
@@ -265,54 +303,33 @@ static struct attachment *attachment_new(
 		return NULL;
 	a->all = all;
 	a->io.fd = -1;
-	a->until_end = q->until;
-	a->sent[PROCESS_STDOUT] = q->stdout_at;
-	a->sent[PROCESS_STDERR] = q->stderr_at;
-	process_frames_init(&a->frames, true, ATTACH_CONTROL);
-	buf_init(&a->early, HTTP_HEAD_MAX + HTTP_WINDOW);
-	/* Up to half of the buffer can be bytes that the process has taken already. */
-	buf_init(&a->input, 2 * ATTACH_WINDOW + ATTACH_READ);
-	buf_init(&a->text, PROCESS_FRAME_MAX);
-	attachment_put_greeting(a, p);
-	if (a->text.err) {
-		buf_free(&a->text);
+	attach_output_init(&a->output, &a->transport);
+	attachment_put_greeting(&a->output, p);
+	if (a->output.text.err) {
+		attach_output_free(&a->output);
 		free(a);
 		return NULL;
 	}
+	a->output.cursor.until_end = q->until;
+	memcpy(a->output.cursor.at, q->at, sizeof(q->at));
 	attachment_set_timer(a, PEER_PROBE_TICK_MS);
-	return a;
-}
-
-static void attachment_enlist(struct attachment *a)
-{
-	struct attachments *all = a->all;
-
-	a->serial = ++all->serial;
 	list_prepend(&all->list, &a->node);
 	all->n++;
+	return a;
 }
 
 static void attachment_follow(struct attachment *a, struct process *p)
 {
-	struct process_info info;
+	struct process_stdin in;
 
-	process_info(p, &info);
-	a->follower.waiter.fn = attachment_on_change;
-	a->follower.releases = a->releases = info.wait_when_full;
-	process_follow(p, &a->follower);
-	a->owns = info.kill_on_disconnect;
-	if (a->owns)
-		process_own(p);
-}
-
-void attach_set_unsent(struct attachment *a, unsigned n)
-{
-	setsockopt(a->transport.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &n, sizeof(n));
-}
-
-size_t attach_get_quota(const struct attachment *a)
-{
-	return transport_get_plain_fd(&a->transport) < 0 ? ATTACH_TURN : ATTACH_TURN_BARE;
+	a->output.cursor.follower.waiter.fn = attachment_on_change;
+	process_cursor_begin(&a->output.cursor, p);
+	process_stdin(p, &in);
+	a->input.loop = attachment_get_loop(a);
+	a->input.transport = &a->transport;
+	a->input.output = &a->output;
+	a->input.resume = attachment_resume;
+	attach_input_init(&a->input, &a->all->inputs, in.offset);
 }
 
 /* Takes the connection over. rq is invalid afterwards. */
@@ -320,16 +337,16 @@ static void attachment_begin(struct attachment *a, struct request *rq)
 {
 	int fd, r = -ENOMEM;
 
-	request_take_over(rq, &a->transport, &a->early);
+	request_take_over(rq, &a->transport, &a->input.early);
 	fd = a->transport.fd;
-	attach_set_unsent(a, ATTACH_UNSENT);
-	if (a->owns)
+	attach_output_start(&a->output);
+	if (a->output.cursor.owns)
 		peer_probe_begin(fd);
-	if (!a->early.err)
+	if (!a->input.early.err)
 		r = loop_add(attachment_get_loop(a), &a->io, fd, EPOLLIN | EPOLLOUT,
 			attachment_on_event);
 	if (r)
-		attach_set_state(a, ATTACH_CLOSED);
+		attachment_set_state(a, ATTACH_CLOSED);
 }
 
 void process_attach(struct api *api, struct request *rq, struct str id)
@@ -353,7 +370,6 @@ void process_attach(struct api *api, struct request *rq, struct str id)
 		return;
 	}
 	a->lease = attachment_read_lease(rq);
-	attachment_enlist(a);
 	/*
 	 * This precedes request_take_over, which ends an ownership of
 	 * process_own_request.
@@ -433,7 +449,9 @@ void attachments_fence(struct attachments *all)
 		return;
 	LIST_EACH (struct attachment, a, &all->list, node)
 		if (a->lease && a->lease < all->api->idem->ledger.lease) {
-			attach_fail(a, IDEM_FENCED);
+			attach_output_fail(&a->output, IDEM_FENCED);
+			if (a->state == ATTACH_OPEN)
+				attachment_begin_end(a);
 			attachment_set_events(a, true);
 		}
 }
@@ -443,6 +461,6 @@ void attachments_del(struct attachments *all)
 	if (!all)
 		return;
 	LIST_EACH (struct attachment, a, &all->list, node)
-		attach_set_state(a, ATTACH_CLOSED);
+		attachment_set_state(a, ATTACH_CLOSED);
 	free(all);
 }

@@ -1,7 +1,7 @@
 /* Reads outputs of processes by offset: one part, at once or later, or a stream. */
 #include "server/process/processes.h"
 
-#include "server/output_reply.h"
+#include "server/process/process_cursor.h"
 #include "server/process/process_spec.h"
 
 enum { OCTETS_PIECE = 65536 }; /* half of what a reply may queue */
@@ -20,17 +20,9 @@ static struct process_reader *process_reader_of(const struct reader *r)
 	return container_of((struct reader *)(uintptr_t)r, struct process_reader, reader);
 }
 
-/* The size of the output for this reader. With until=exit the output ends at the exit. */
 static struct output_size process_read_get_size(const struct process_reader *pr)
 {
-	struct output_size size;
-	struct process_output o;
-
-	process_output(pr->process, pr->no, &o);
-	size = (struct output_size){o.end, !o.open};
-	if (!pr->until_exit || o.at_exit > o.end)
-		return size;
-	return (struct output_size){o.at_exit, true};
+	return process_cursor_get_size(pr->process, pr->no, !pr->until_exit);
 }
 
 static const char *process_read_get_state(const struct process *p)
@@ -183,13 +175,11 @@ void processes_read(struct api *api, struct request *rq, struct str id)
 	struct process_reader *pr;
 	struct output_size size;
 	struct output_request ask;
-	struct process_output o;
 	unsigned no;
 
 	if (!p || !process_read_find_output(p, rq, &no))
 		return;
-	process_output(p, no, &o);
-	size = (struct output_size){o.end, !o.open};
+	size = process_cursor_get_size(p, no, true);
 	if (!output_read_request(rq, &size, true, &ask))
 		return;
 	pr = arena_alloc(&rq->arena, sizeof(*pr));

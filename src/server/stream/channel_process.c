@@ -6,7 +6,7 @@
 #include "server/stream/stream_private.h"
 
 #include "limits.h"
-#include "proc/process/process.h"
+#include "server/process/process_cursor.h"
 #include "server/process/process_spec.h"
 #include "server/process/processes.h"
 #include "shell/shell.h"
@@ -17,18 +17,13 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-enum { RELEASE_LAG = 32 << 10 /* half of the smallest output_limit */ };
-
 struct process_channel {
 	struct channel channel;
-	struct process_follower follower;
+	struct process_cursor cursor;
 	struct loop *loop;
-	bool starts;                    /* the result of the start has not been sent */
-	bool owns;                      /* see process_own */
-	unsigned no;                    /* the output that was sent last */
-	uint64_t sent[PROCESS_OUTPUTS]; /* offsets after what was sent */
-	struct buf in;                  /* stdin that the process has not taken */
-	bool in_ends;                   /* in holds the last bytes */
+	bool starts;   /* the result of the start has not been sent */
+	struct buf in; /* stdin that the process has not taken */
+	bool in_ends;  /* in holds the last bytes */
 	struct later later;
 };
 
@@ -39,7 +34,7 @@ static struct process_channel *channel_process_cast(struct channel *c)
 
 static struct process *channel_process_get_process(const struct process_channel *x)
 {
-	return x->follower.process;
+	return x->cursor.follower.process;
 }
 
 /* --- stdin -------------------------------------------------------------------------- */
@@ -110,7 +105,7 @@ static void channel_process_cancel(struct channel *c, unsigned mode)
 static void channel_process_on_change(struct waiter *f)
 {
 	struct process_channel *x =
-		container_of(f, struct process_channel, follower.waiter);
+		container_of(f, struct process_channel, cursor.follower.waiter);
 
 	channel_process_pass_stdin(x);
 	channel_wake(&x->channel);
@@ -168,16 +163,12 @@ static struct process *channel_process_find(
 	struct process *p = process_find(stream_get_api(s)->processes, ask->process);
 	uint64_t want[PROCESS_OUTPUTS] = {
 		ask->offset == UINT64_MAX ? 0 : ask->offset, ask->stderr_at};
-	struct process_output o;
 
 	if (!p)
 		return channel_process_refuse(why, 404, "No process has this id.");
-	for (unsigned i = 0; i < PROCESS_OUTPUTS && i < process_outputs(p); i++) {
-		process_output(p, i, &o);
-		if (want[i] > o.end)
-			return channel_process_refuse(
-				why, 416, "The offset is beyond the end of the output.");
-	}
+	if (!process_cursor_is_valid(p, want))
+		return channel_process_refuse(
+			why, 416, "The offset is beyond the end of the output.");
 	return p;
 }
 
@@ -196,7 +187,6 @@ static struct channel *channel_process_begin(struct stream *s,
 	const struct stream_request *ask, struct jw *w, struct channel_refusal *why)
 {
 	struct process_channel *x = channel_process_new();
-	struct process_info info;
 	struct process *p = NULL;
 
 	if (!x)
@@ -209,20 +199,16 @@ static struct channel *channel_process_begin(struct stream *s,
 		free(x);
 		return NULL;
 	}
-	process_info(p, &info);
 	x->loop = stream_get_api(s)->box->loop;
 	x->starts = process_state(p) == PROCESS_STARTING;
-	x->owns = info.kill_on_disconnect;
-	x->follower.waiter.fn = channel_process_on_change;
-	x->follower.releases = info.wait_when_full;
 	if (!x->starts) {
-		x->sent[PROCESS_STDOUT] = ask->offset == UINT64_MAX ? 0 : ask->offset;
-		x->sent[PROCESS_STDERR] = ask->stderr_at;
+		x->cursor.at[PROCESS_STDOUT] =
+			ask->offset == UINT64_MAX ? 0 : ask->offset;
+		x->cursor.at[PROCESS_STDERR] = ask->stderr_at;
 	}
 	buf_init(&x->in, STREAM_INPUT);
-	process_follow(p, &x->follower);
-	if (x->owns)
-		process_own(p);
+	x->cursor.follower.waiter.fn = channel_process_on_change;
+	process_cursor_begin(&x->cursor, p);
 	if (!x->starts)
 		channel_process_put_object(x, w);
 	return &x->channel;
@@ -241,82 +227,44 @@ static void channel_process_send_started(struct process_channel *x)
 
 /* --- Outputs ------------------------------------------------------------------------ */
 
-static void channel_process_send_gap(struct process_channel *x, unsigned no, uint64_t to)
+static void channel_process_send_gap(
+	struct process_channel *x, const struct process_cursor_part *gap)
 {
 	struct jw w;
 
 	channel_begin_text(&x->channel, &w, "gap");
 	jw_key(&w, "output");
-	jw_cstr(&w, no == PROCESS_STDERR ? "stderr" : "stdout");
+	jw_cstr(&w, gap->no == PROCESS_STDERR ? "stderr" : "stdout");
 	jw_key(&w, "from");
-	jw_uint(&w, x->sent[no]);
+	jw_uint(&w, gap->from);
 	jw_key(&w, "to");
-	jw_uint(&w, to);
+	jw_uint(&w, gap->to);
 	channel_end_text(&x->channel, &w);
-	x->sent[no] = to;
+	process_cursor_move(&x->cursor, gap->no, gap->to);
 }
 
-/* Sends a frame of the output, up to offset end, or a gap. Returns 0 or an error. */
-static int channel_process_send_output(
-	struct process_channel *x, unsigned no, uint64_t end, size_t max)
+/* Sends a frame of the first bytes of the part. Returns 0 or an error. */
+static int channel_process_send_bytes(
+	struct process_channel *x, const struct process_cursor_part *part, size_t max)
 {
 	struct buf bytes = BUF_INIT(STREAM_PIECE);
-	struct process_part part;
+	struct process_part read;
 	int r;
 
 	if (max > STREAM_PIECE)
 		max = STREAM_PIECE;
-	if (max > end - x->sent[no])
-		max = (size_t)(end - x->sent[no]);
+	if (max > part->to - part->from)
+		max = (size_t)(part->to - part->from);
 	r = process_output_read(
-		channel_process_get_process(x), no, x->sent[no], max, &bytes, &part);
-	if (!r && part.from > x->sent[no]) {
-		channel_process_send_gap(x, no, part.from);
-	} else if (!r) {
+		channel_process_get_process(x), part->no, part->from, max, &bytes, &read);
+	if (!r) {
 		channel_send(&x->channel,
-			no == PROCESS_STDERR ? CHANNEL_STDERR : CHANNEL_OUTPUT,
-			x->sent[no], bytes.n, buf_view(&bytes));
-		x->sent[no] += bytes.n;
+			part->no == PROCESS_STDERR ? CHANNEL_STDERR : CHANNEL_OUTPUT,
+			part->from, bytes.n, buf_view(&bytes));
+		process_cursor_move(&x->cursor, part->no, part->from + bytes.n);
 	}
-	x->no = no;
 	buf_free(&bytes);
 	return r;
-}
-
-/*
- * Sends the next frame; the outputs take turns. Returns as channel_kind.more. *open: more
- * output may follow.
- */
-static int channel_process_send_frame(struct process_channel *x, size_t max, bool *open)
-{
-	const struct process *p = channel_process_get_process(x);
-	unsigned n = process_outputs(p);
-	struct process_output o;
-
-	for (unsigned i = 0; i < n; i++) {
-		unsigned no = (x->no + 1 + i) % n;
-		uint64_t end;
-
-		process_output(p, no, &o);
-		end = o.at_exit < o.end ? o.at_exit : o.end;
-		if (x->sent[no] < end)
-			return channel_process_send_output(x, no, end, max);
-		*open = *open || (o.open && o.end < o.at_exit);
-	}
-	return 1;
-}
-
-/* Releases what was sent, except at most RELEASE_LAG unacknowledged bytes. */
-static void channel_process_release(struct process_channel *x)
-{
-	uint64_t lag = x->channel.sent - x->channel.acked;
-
-	if (lag > RELEASE_LAG)
-		lag = RELEASE_LAG;
-	for (unsigned i = 0; i < process_outputs(channel_process_get_process(x)); i++)
-		if (x->sent[i] > lag)
-			process_release(channel_process_get_process(x), i, &x->follower,
-				x->sent[i] - lag);
 }
 
 static int channel_process_close(
@@ -353,7 +301,7 @@ static int channel_process_send_next(struct channel *c, size_t max)
 {
 	struct process_channel *x = channel_process_cast(c);
 	const struct process *p = channel_process_get_process(x);
-	bool open = !process_get_exit(p);
+	struct process_cursor_part part;
 	int r;
 
 	if (process_state(p) == PROCESS_STARTING)
@@ -366,12 +314,18 @@ static int channel_process_send_next(struct channel *c, size_t max)
 	}
 	if (process_is_removed(p))
 		return channel_process_close(x, -1, "The process was removed.");
-	if (x->follower.releases)
-		channel_process_release(x);
-	r = channel_process_send_frame(x, max, &open);
-	if (r < 0)
+	if (x->cursor.follower.releases)
+		process_cursor_release(&x->cursor, c->sent - c->acked);
+	r = process_cursor_next(&x->cursor, &part);
+	if (r == ERR_CLOSED)
+		return channel_process_send_exit(x);
+	if (r)
+		return r;
+	if (part.lost)
+		channel_process_send_gap(x, &part);
+	else if (channel_process_send_bytes(x, &part, max) < 0)
 		return channel_process_close(x, -1, "The output cannot be read.");
-	return r == 1 && !open ? channel_process_send_exit(x) : r;
+	return 0;
 }
 
 static void channel_process_free_memory(struct later *later)
@@ -383,9 +337,7 @@ static void channel_process_free(struct channel *c)
 {
 	struct process_channel *x = channel_process_cast(c);
 
-	if (x->owns)
-		process_disown(channel_process_get_process(x));
-	process_unfollow(&x->follower);
+	process_cursor_end(&x->cursor);
 	buf_free(&x->in);
 	loop_defer_free(x->loop, &x->later, channel_process_free_memory);
 }

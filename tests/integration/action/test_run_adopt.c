@@ -38,14 +38,14 @@ static struct left die(void)
 {
 	struct shell *s = shell();
 	struct left left = {
-		.master = s->master < 0 ? -1 : fd_dup(s->master, 3),
-		.spool = fd_dup(s->spool.fd, 3),
+		.master = s->tty.fd < 0 ? -1 : fd_dup(s->tty.fd, 3),
+		.spool = fd_dup(s->output.spool.fd, 3),
 		.pid = s->rec->pid,
 	};
 
 	children_forget(&s->child);
-	fd_close(&s->master);
-	fd_close(&s->spool.fd);
+	fd_close(&s->tty.fd);
+	fd_close(&s->output.spool.fd);
 	if (dead_n < ARRAY_LEN(dead))
 		dead[dead_n++] = drv.box.session;
 	loop_del(drv.loop);
@@ -222,7 +222,8 @@ enum { MUCH_BYTES = 2288895 };
 static void crash_after_much(const char *command)
 {
 	begin_unread(command);
-	for (int i = 0; i < 200 && spool_get_end(&shell()->spool) < MUCH_BYTES; i++)
+	for (int i = 0; i < 200 && spool_get_end(&shell()->output.spool) < MUCH_BYTES;
+		i++)
 		let_pass(50);
 	crash();
 	ok(shell_is_restoring(shell()), "%s: to restore it takes more than a step", name);
@@ -231,16 +232,16 @@ static void crash_after_much(const char *command)
 /* The bytes of the terminal go into the spool, and nobody looks at them. */
 static void read_unseen(struct shell *s)
 {
-	struct pollfd w = {.fd = s->master, .events = POLLIN};
+	struct pollfd w = {.fd = s->tty.fd, .events = POLLIN};
 	ssize_t n = 1;
 
 	while (n > 0 && poll(&w, 1, 300) == 1) {
 		size_t room;
-		char *p = spool_get_space(&s->spool, &room);
+		char *p = spool_get_space(&s->output.spool, &room);
 
-		n = read(s->master, p, room);
+		n = read(s->tty.fd, p, room);
 		if (n > 0)
-			spool_commit(&s->spool, (size_t)n);
+			spool_commit(&s->output.spool, (size_t)n);
 	}
 }
 
@@ -343,9 +344,10 @@ static void check_gap(void)
 	RUN("echo first; head -c 20000000 /dev/zero | tr '\\0' '\\r'; echo second; "
 	    "read x <go; echo end",
 		.timeout = "0.1");
-	for (int i = 0; i < 200 && spool_get_end(&shell()->spool) < 20000000; i++)
+	for (int i = 0; i < 200 && spool_get_end(&shell()->output.spool) < 20000000; i++)
 		let_pass(50);
-	ok(spool_gap(&shell()->spool).to > SPOOL_HEAD, "%s: something is lost", name);
+	ok(spool_gap(&shell()->output.spool).to > SPOOL_HEAD, "%s: something is lost",
+		name);
 	crash();
 	go();
 	s = POLL();
@@ -407,7 +409,7 @@ static void check_not_typed(void)
 	POLL();
 	if (shell_new_id(s->rec->id) < 0 ||
 		handover_write(STR("echo no >typed"), "", NULL, s->rec->handover) < 0 ||
-		shell_begin(s, STR("")) < 0)
+		shell_begin(s, STR(""), STR("")) < 0)
 		ok(false, "%s: a command is begun", name);
 	crash();
 	seen = POLL(.blocking = true);
@@ -419,19 +421,19 @@ static void check_not_typed(void)
 /* One byte from the terminal into the spool, as if it were the last one read. */
 static bool read_one(struct shell *s, bool commit, int ms)
 {
-	struct pollfd w = {.fd = s->master, .events = POLLIN};
+	struct pollfd w = {.fd = s->tty.fd, .events = POLLIN};
 	size_t room;
-	char *p = spool_get_space(&s->spool, &room);
+	char *p = spool_get_space(&s->output.spool, &room);
 	int r;
 
 	/* The end of a child interrupts the wait. */
 	do
 		r = poll(&w, 1, ms);
 	while (r < 0 && errno == EINTR);
-	if (r != 1 || read(s->master, p, 1) != 1)
+	if (r != 1 || read(s->tty.fd, p, 1) != 1)
 		return false;
 	if (commit)
-		spool_commit(&s->spool, 1);
+		spool_commit(&s->output.spool, 1);
 	return true;
 }
 

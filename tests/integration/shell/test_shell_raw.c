@@ -1,5 +1,5 @@
 /* Raw output of a session: all that was printed, and nothing of the marks in it. */
-#include "shell/shell_private.h"
+#include "shell/shell_output.h"
 #include "tests/tap.h"
 
 #include <stdio.h>
@@ -10,27 +10,26 @@
 /* No mark of ours is that long; parts of this size always lead on. */
 enum { PART = 200 };
 
-static struct shell shell;
+static struct shell_output output;
 
 static void put(struct str in)
 {
 	while (in.n) {
 		size_t n;
-		char *room = spool_get_space(&shell.spool, &n);
+		char *room = spool_get_space(&output.spool, &n);
 
 		n = n < in.n ? n : in.n;
 		memcpy(room, in.p, n);
-		spool_commit(&shell.spool, n);
+		spool_commit(&output.spool, n);
 		in = str_skip(in, n);
 	}
 }
 
-static void open_shell(void)
+static void open_output(void)
 {
-	if (spool_make(&shell.spool) < 0)
+	if (spool_make(&output.spool) < 0)
 		ok(false, "a spool can be made");
-	shell.rec = spool_get_state(&shell.spool);
-	memcpy(shell.rec->nonce, NONCE, sizeof(NONCE));
+	shell_output_set_nonce(&output, NONCE);
 }
 
 /* All that stands from offset on, in parts of at most max bytes of the spool. */
@@ -42,7 +41,7 @@ static uint64_t read_all(uint64_t offset, size_t max, struct buf *out)
 
 	do {
 		before = part.next;
-		r = shell_raw(&shell, before, max, out, &part);
+		r = shell_output_get_raw(&output, before, max, out, &part);
 	} while (r == 0 && part.next > before);
 	if (r < 0)
 		ok(false, "a part can be read: %d", r);
@@ -88,21 +87,21 @@ static void test_every_offset(void)
 	struct buf want = BUF_INIT(4096), got = BUF_INIT(4096);
 	size_t wrong = 0;
 
-	open_shell();
+	open_output();
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
 		put(pieces[i].text);
-	for (size_t offset = 0; offset <= spool_get_end(&shell.spool); offset++) {
+	for (size_t offset = 0; offset <= spool_get_end(&output.spool); offset++) {
 		expect_from(offset, &want);
 		for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 			buf_reset(&got);
 			if (read_all(offset, sizes[i], &got) !=
-					spool_get_end(&shell.spool) ||
+					spool_get_end(&output.spool) ||
 				!str_eq(buf_view(&got), buf_view(&want)))
 				wrong++;
 		}
 	}
 	is_int(wrong, 0, "each offset gives the data behind it");
-	spool_free(&shell.spool);
+	spool_free(&output.spool);
 	buf_free(&want);
 	buf_free(&got);
 }
@@ -114,19 +113,20 @@ static void test_while_it_comes(void)
 	uint64_t at = 0;
 	struct shell_part part;
 
-	open_shell();
+	open_output();
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++) {
 		for (size_t n = 0; n < pieces[i].text.n; n++) {
 			put(str_make(pieces[i].text.p + n, 1));
-			if (shell_raw(&shell, at, 1 << 20, &got, &part) < 0)
+			if (shell_output_get_raw(&output, at, 1 << 20, &got, &part) < 0)
 				ok(false, "a part can be read");
 			at = part.next;
 		}
 	}
 	expect_from(0, &want);
 	is_mem(got.p, got.n, want.p, want.n, "read byte by byte, as it is printed");
-	is_int(shell_raw(&shell, at + 1, PART, &got, &part), ERR_RANGE, "not printed");
-	spool_free(&shell.spool);
+	is_int(shell_output_get_raw(&output, at + 1, PART, &got, &part), ERR_RANGE,
+		"not printed");
+	spool_free(&output.spool);
 	buf_free(&want);
 	buf_free(&got);
 }
@@ -136,7 +136,7 @@ static struct shell_part read_part(uint64_t offset, struct buf *out)
 	struct shell_part part = {0};
 
 	buf_reset(out);
-	if (shell_raw(&shell, offset, 32 << 20, out, &part) < 0)
+	if (shell_output_get_raw(&output, offset, 32 << 20, out, &part) < 0)
 		ok(false, "a part can be read");
 	return part;
 }
@@ -149,13 +149,13 @@ static void check_gap(struct str last)
 	struct spool_gap gap;
 	char line[32];
 
-	open_shell();
+	open_output();
 	for (size_t n = last.n; n < SPOOL_HEAD; n++)
 		put(STR("h"));
 	put(last);
 	for (unsigned n = 0; n < 2000000; n++)
 		put(str_make(line, (size_t)snprintf(line, sizeof(line), "%09u", n)));
-	gap = spool_gap(&shell.spool);
+	gap = spool_gap(&output.spool);
 	ok(gap.from == SPOOL_HEAD && gap.to > gap.from, "there is a gap");
 	part = read_part(0, &got);
 	is_int(part.next, SPOOL_HEAD, "the head ends where the gap begins");
@@ -163,9 +163,9 @@ static void check_gap(struct str last)
 	ok(str_ends(buf_view(&got), last), "the last ones, too");
 	part = read_part(SPOOL_HEAD, &got);
 	ok(part.asked == SPOOL_HEAD && part.from == gap.to, "the gap is told");
-	is_int(part.next, spool_get_end(&shell.spool), "all of the tail");
+	is_int(part.next, spool_get_end(&output.spool), "all of the tail");
 	ok(str_ends(buf_view(&got), STR("001999998001999999")), "its end");
-	spool_free(&shell.spool);
+	spool_free(&output.spool);
 	buf_free(&got);
 }
 

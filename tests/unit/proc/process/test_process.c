@@ -370,12 +370,12 @@ static void check_keys(void)
 	for (int i = 0; i < PROCESS_KEYS - 1; i++) {
 		snprintf(key, sizeof(key), "key %d", i);
 		spec.key = str_c(key);
-		process_key_set(all, &spec, 1 << 20);
+		process_table_add_key(&all->table, spec.key, spec.request, 1 << 20);
 	}
 	is_int(process_key_find(all, STR("a"), spec.request, &found), PROCESS_KEY_REMOVED,
 		"a thousand are remembered");
 	spec.key = STR("one more");
-	process_key_set(all, &spec, 1 << 20);
+	process_table_add_key(&all->table, spec.key, spec.request, 1 << 20);
 	is_int(process_key_find(all, STR("a"), spec.request, &found), PROCESS_KEY_NEW,
 		"and no more");
 }

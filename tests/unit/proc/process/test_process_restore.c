@@ -30,7 +30,7 @@ static struct process *restart(struct process *p, int *status)
 	keep(next, "proc:p77:1s", p->out[0].spool.fd, 0, NULL);
 	keep(next, "proc:p77:0r", p->in.stage[0], 0, NULL);
 	keep(next, "proc:p77:2", p->out[1].fd, 0, NULL);
-	keep(next, "proc:table", all->table_fd, 0, NULL);
+	keep(next, "proc:table", all->table.fd, 0, NULL);
 	children_forget(&p->child);
 	/* A kill closes nothing in the record. */
 	saved = p->record->in;
