@@ -20,7 +20,7 @@ enum config_role {
 	ROLE_HELP,
 };
 
-/* When the program of the image runs: see --entrypoint in docs/protocol.md. */
+/* When the program of the image runs: see --entrypoint in docs/client.md. */
 enum config_entrypoint {
 	CONFIG_ENTRYPOINT_NONE,
 	CONFIG_ENTRYPOINT_RUN, /* after the server is ready */
@@ -99,7 +99,7 @@ struct config {
 };
 
 /*
- * Reads argv and the environment as docs/protocol.md says. Removes the session key from
+ * Reads argv and the environment as docs/client.md says. Removes the session key from
  * the environment, so that no child and no reader of /proc finds it; only its SHA-256 is
  * kept. 0, or -EINVAL with all errors appended to errors, a line each. The strings belong
  * to argv and the environment.

@@ -8,7 +8,7 @@
 #include "base/jw.h"
 #include "inject/sandbox/sandbox_origin.h"
 
-/* Kinds of members; docs/protocol.md defines their meanings. */
+/* Kinds of members; docs/host.md defines their meanings. */
 enum sandbox_members {
 	SANDBOX_MEMBERS_LIST = 1 << 0,    /* of a row of ps */
 	SANDBOX_MEMBERS_START = 1 << 1,   /* of run, start, restart, update and inject */

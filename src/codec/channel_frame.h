@@ -1,5 +1,5 @@
 /*
- * The head of the binary frames of a stream's channels, see docs/protocol.md; numbers are
+ * The head of the binary frames of a stream's channels, see docs/stream.md; numbers are
  * big-endian.
  */
 #ifndef CODEC_CHANNEL_FRAME_H

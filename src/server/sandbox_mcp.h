@@ -1,6 +1,6 @@
 /*
  * The sandbox as a server of the Model Context Protocol, at /mcp/sandbox: its actions
- * and searches are tools; see docs/protocol.md.
+ * and searches are tools; see docs/mcp.md.
  */
 #ifndef SERVER_SANDBOX_MCP_H
 #define SERVER_SANDBOX_MCP_H

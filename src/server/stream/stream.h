@@ -1,7 +1,7 @@
 /*
  * The stream: one WebSocket with many channels, such as the live terminal of a session.
  * Each channel has its own credit. Output for which the peer has given no credit is not
- * queued; it stays at its source. docs/protocol.md describes the frames.
+ * queued; it stays at its source. docs/stream.md describes the frames.
  */
 #ifndef SERVER_STREAM_STREAM_H
 #define SERVER_STREAM_STREAM_H
