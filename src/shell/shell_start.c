@@ -251,7 +251,7 @@ static void shell_start_clean(struct shell *s)
 static void shell_start_in_root(struct shell *s)
 {
 	log_warn("shell %s: the directory %s cannot be entered in time; starting in /",
-		s->setup.name, s->report.step);
+		s->setup.name, s->rec->cwd);
 	snprintf(s->rec->cwd, sizeof(s->rec->cwd), "/");
 	s->note = note_elsewhere;
 	shell_start_process(s, true);
