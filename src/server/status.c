@@ -58,7 +58,7 @@ static void status_put_hardening(struct jw *w, const struct box *box)
 	jw_key(w, "hardening");
 	jw_object(w);
 	status_put_bool(w, "key", box->config->has_key);
-	status_put_bool(w, "tls", box->config->tls_cert);
+	status_put_bool(w, "tls", box->config->tls_cert || box->config->tls_self);
 	status_put_bool(w, "not_dumpable", prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
 	status_put_bool(w, "own_user", box->user);
 	status_put_bool(w, "memory_limit",

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """HTTP over TLS, with a self-made certificate and the clients that people have."""
 import hashlib
+import http.client
+import json
 import os
 import re
 import shutil
@@ -263,6 +265,9 @@ def test_own():
                 with believing.wrap_socket(sock, server_hostname=host) as tls:
                     tls.sendall(ALIVE)
                     has(tls.recv(4096), b"200 OK", f"as {host}, believed as an authority")
+        status = http.client.HTTPSConnection("localhost", client.port, context=believing, timeout=DEADLINE)
+        status.request("GET", "/v1/status")
+        eq(json.load(status.getresponse())["hardening"]["tls"], True, "the status reports TLS")
         serve = children(client.pid)[0]
         os.kill(serve, signal.SIGKILL)
         ok(until(lambda: len(learnt(client)) == 2), "the next server says it again")
