@@ -1,8 +1,9 @@
-#include "inject/control/listen_private.h"
+#include "inject/control/listen.h"
 
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "inject/control/relay.h"
 #include "inject/engine/engine.h"
 #include "inject/http/json_doc.h"
 #include "net/session_key.h"

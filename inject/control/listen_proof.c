@@ -1,9 +1,6 @@
-/*
- * The backend's side of the mutual proof (net/proof.h). Each link is asked for a proof
- * once, when the first request with a key arrives. Later keys are compared with that
- * proof: a client with a wrong key causes no work in the sandbox.
- */
-#include "inject/control/listen_private.h"
+#include "inject/control/listen_proof.h"
+
+#include "inject/control/relay.h"
 
 const struct http_fault listen_proof_pending = {504,
 	"The sandbox did not prove in time that it has this session key. Try again."};

@@ -1,4 +1,4 @@
-#include "inject/control/listen_private.h"
+#include "inject/control/relay.h"
 
 #include "inject/control/relay_input.h"
 #include "net/conn.h"

@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "limits.h"
 #include "server/files/file_jobs.h"
-#include "server/files/watch_private.h"
+#include "server/files/watch_look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,20 +13,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const struct watch_ops deep = {
-	.event = watch_put_change,
-	.list = watch_scan_entry,
-	.check_name = watch_scan_check,
-	.drop_watch = watch_scan_forget,
-	.is_hidden = watch_scan_is_hidden,
-};
-static const struct watch_ops flat = {
-	.event = watch_put_change,
-	.check_name = watch_scan_check,
-	.drop_watch = watch_scan_forget,
-	.is_hidden = watch_scan_is_hidden,
-};
 
 static struct watch *watch_job_engine_new(void)
 {
@@ -48,8 +34,8 @@ static int watch_job_start(struct watcher *w, int fd)
 	w->engine = watch_job_engine_new();
 	if (!w->engine)
 		return -ENOMEM;
-	w->deep = w->ask->tree && !w->file_name;
-	watch_init(w->engine, w->deep ? &deep : &flat, w);
+	w->deep = w->ask->tree && !w->filter.file_name;
+	watch_init(w->engine, watch_scan_get_ops(w->deep), w);
 	w->fd = fd_inotify();
 	return w->fd < 0 ? w->fd : watch_scan_top(w, fd);
 }
@@ -62,11 +48,11 @@ static int watch_job_put_ready(struct watcher *w, int fd)
 
 	if (r)
 		return r;
-	watch_put_begin(w, &jw, "ready");
-	watch_put_path(&jw, "path", str_make(w->top.p, w->top.n - (w->top.n > 1)));
+	watch_stream_begin(&w->stream, &jw, "ready");
+	watch_stream_put_path(&jw, "path", str_make(w->top.p, w->top.n - (w->top.n > 1)));
 	jw_key(&jw, "folders");
 	jw_uint(&jw, w->engine->tree.count);
-	watch_put_end(w, &jw);
+	watch_stream_end(&w->stream, &jw);
 	return chdir("/") < 0 ? -errno : 0;
 }
 
@@ -76,13 +62,13 @@ static int watch_job_put_end(struct watcher *w, const char *reason, const char *
 {
 	struct jw jw;
 
-	watch_put_begin(w, &jw, "end");
+	watch_stream_begin(&w->stream, &jw, "end");
 	jw_key(&jw, "reason");
 	jw_cstr(&jw, reason);
 	jw_key(&jw, "detail");
 	jw_cstr(&jw, detail);
-	watch_put_end(w, &jw);
-	return watch_flush(w);
+	watch_stream_end(&w->stream, &jw);
+	return watch_stream_flush(&w->stream);
 }
 
 /* The missed changes are unknown: the watch begins again, and the client lists again. */
@@ -92,10 +78,10 @@ static int watch_job_restart(struct watcher *w)
 	int fd = watch_open_top(w);
 	int r = fd < 0 ? fd : 0;
 
-	watch_put_begin(w, &jw, "overflow");
+	watch_stream_begin(&w->stream, &jw, "overflow");
 	jw_key(&jw, "detail");
 	jw_cstr(&jw, "Changes were missed. List everything after the next \"ready\".");
-	watch_put_end(w, &jw);
+	watch_stream_end(&w->stream, &jw);
 	watch_job_del_engine(w);
 	if (!r)
 		r = watch_job_start(w, fd);
@@ -107,31 +93,19 @@ static int watch_job_restart(struct watcher *w)
 
 /* --- The loop --------------------------------------------------------------------- */
 
-int watch_read_events(struct watcher *w)
-{
-	static _Alignas(8) char room[WATCH_READ];
-	ssize_t n = read(w->fd, room, sizeof(room));
-	int r;
-
-	if (n <= 0)
-		return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
-	r = watch_feed(w->engine, str_make(room, (size_t)n), clock_ms());
-	return r ? r : 1;
-}
-
 /* Waits for events. 0: there is work; 1: the watch is to end; or an error. */
 static int watch_job_poll(struct watcher *w, bool *readable)
 {
 	struct pollfd fds[] = {
 		{.fd = w->fd, .events = watch_has_space(w->engine) ? POLLIN : 0},
 		/* no bytes come, only the end */
-		{.fd = w->io->in, .events = POLLIN},
-		{.fd = w->io->out},
+		{.fd = w->stream.io->in, .events = POLLIN},
+		{.fd = w->stream.io->out},
 	};
 	uint64_t now = clock_ms(), due = watch_get_deadline(w->engine);
 	int ms;
 
-	due = due < w->beat ? due : w->beat;
+	due = due < w->stream.beat ? due : w->stream.beat;
 	ms = due > now ? (int)(due - now) : 0;
 	if (poll(fds, ARRAY_LEN(fds), ms) < 0 && errno != EINTR)
 		return -errno;
@@ -154,7 +128,7 @@ static int watch_job_step(struct watcher *w)
 		r = watch_run(w->engine, clock_ms());
 	if (r == WATCH_GAP)
 		r = watch_job_restart(w);
-	return r ? r : watch_flush(w);
+	return r ? r : watch_stream_flush(&w->stream);
 }
 
 static int watch_job_run_loop(struct watcher *w)
@@ -179,7 +153,7 @@ static int watch_job_run_loop(struct watcher *w)
 	case -EPIPE:
 		return r;
 	default:
-		return watch_job_put_end(w, "failed", watch_get_error(r));
+		return watch_job_put_end(w, "failed", watch_stream_get_error(r));
 	}
 }
 
@@ -204,7 +178,7 @@ static int watch_job_open_top(struct watcher *w, const struct file_path *p, char
 		r = file_path_open_dir(p, &dir, base);
 		if (r)
 			return r;
-		w->file_name = base;
+		w->filter.file_name = base;
 		fd = fd_openat(dir, ".", O_RDONLY | O_DIRECTORY, 0);
 		fd_close(&dir);
 	}
@@ -218,8 +192,10 @@ static int watch_job_open_top(struct watcher *w, const struct file_path *p, char
 	buf_puts(&w->top, cwd);
 	if (!str_ends(buf_view(&w->top), STR("/")))
 		buf_putc(&w->top, '/');
-	if (buf_cstr(&w->top))
+	if (buf_cstr(&w->top)) {
+		w->filter.top = buf_view(&w->top);
 		return fd;
+	}
 	fd_close(&fd);
 	return w->top.err;
 }
@@ -227,10 +203,12 @@ static int watch_job_open_top(struct watcher *w, const struct file_path *p, char
 static int watch_job_fail(struct watcher *w, int err)
 {
 	if (err == -ENOSPC || err == -EMFILE || err == -ENOMEM)
-		return transfer_fail(w->io, 503, str_c(watch_get_error(err)));
+		return transfer_fail(
+			w->stream.io, 503, str_c(watch_stream_get_error(err)));
 	if (err == -ENOSYS || err == -EPERM)
-		return transfer_fail(w->io, 501, str_c(watch_get_error(err)));
-	return file_jobs_fail(w->io, err, w->ask->path);
+		return transfer_fail(
+			w->stream.io, 501, str_c(watch_stream_get_error(err)));
+	return file_jobs_fail(w->stream.io, err, w->ask->path);
 }
 
 static int watch_job_stream(struct watcher *w, int fd)
@@ -249,14 +227,14 @@ static int watch_job_stream(struct watcher *w, int fd)
 	transfer_add_field(&head, "cache-control", STR("no-cache"));
 	/* Makes proxies pass the reply on without buffering. */
 	transfer_add_field(&head, "x-accel-buffering", STR("no"));
-	r = transfer_begin(w->io, &head);
+	r = transfer_begin(w->stream.io, &head);
 	if (!r)
 		r = watch_job_put_ready(w, fd);
 	fd_close(&fd);
 	if (!r)
-		r = watch_flush(w);
+		r = watch_stream_flush(&w->stream);
 	return r == -EPIPE ? r
-		: r        ? watch_job_put_end(w, "failed", watch_get_error(r))
+		: r        ? watch_job_put_end(w, "failed", watch_stream_get_error(r))
 			   : watch_job_run_loop(w);
 }
 
@@ -266,29 +244,25 @@ static int watch_job_compile_glob(struct watcher *w)
 	char words[128];
 	int r;
 
-	if (!w->ask->exclude.n)
-		return 0;
-	r = glob_init(&w->exclude, w->ask->exclude, GLOB_BRACES | GLOB_ANYWHERE, &why);
-	w->excludes = !r;
+	r = watch_filter_set_exclude(&w->filter, w->ask->exclude, &why);
 	if (!r)
 		return 0;
 	snprintf(words, sizeof(words), "query: \"exclude\": %s", why);
-	r = transfer_fail(w->io, 422, str_c(words));
+	r = transfer_fail(w->stream.io, 422, str_c(words));
 	return r ? r : 1;
 }
 
 int watch_work(struct transfer_io *io, const struct transfer_request *ask)
 {
-	struct watcher w = {.io = io, .ask = ask, .fd = -1};
+	struct watcher w = {.ask = ask, .fd = -1};
 	char base[FILE_PATH_MAX];
 	struct file_path p;
 	int fd, r;
 
-	w.beat = clock_ms() + ask->beat_s * 1000;
+	watch_stream_init(&w.stream, io, ask->beat_s);
+	watch_filter_init(&w.filter, ask->ignore);
 	buf_init(&w.top, FILE_PATH_MAX + 1);
 	buf_init(&w.path, WATCH_PATH_MAX);
-	buf_init(&w.rules_of, WATCH_PATH_MAX);
-	ignore_init(&w.rules);
 	if (!file_jobs_check_path(io, ask->path, &p, &r))
 		return r;
 	r = watch_job_compile_glob(&w);
@@ -297,10 +271,8 @@ int watch_work(struct transfer_io *io, const struct transfer_request *ask)
 		r = fd < 0 ? watch_job_fail(&w, fd) : watch_job_stream(&w, fd);
 	}
 	watch_job_del_engine(&w);
-	ignore_free(&w.rules);
-	glob_free(&w.exclude);
+	watch_filter_free(&w.filter);
 	buf_free(&w.top);
 	buf_free(&w.path);
-	buf_free(&w.rules_of);
 	return r > 0 ? 0 : r;
 }

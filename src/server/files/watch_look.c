@@ -1,5 +1,6 @@
-#include "server/files/watch_private.h"
+#include "server/files/watch_look.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "fs/root.h"
 #include "search/walk.h"
@@ -77,6 +78,18 @@ static bool watch_scan_is_duplicate(
 	return true;
 }
 
+int watch_read_events(struct watcher *w)
+{
+	static _Alignas(8) char room[WATCH_READ];
+	ssize_t n = read(w->fd, room, sizeof(room));
+	int r;
+
+	if (n <= 0)
+		return n < 0 && errno != EAGAIN && errno != EINTR ? -errno : 0;
+	r = watch_feed(w->engine, str_make(room, (size_t)n), clock_ms());
+	return r ? r : 1;
+}
+
 /* Reads all events up to now. */
 static int watch_scan_drain_events(struct watcher *w)
 {
@@ -118,7 +131,7 @@ static int watch_scan_add_folder(struct watcher *w, int fd, struct watch_folder 
 		return r;
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
-	w->full = false;
+	w->stream.full = false;
 	*out = f;
 	return 0;
 }
@@ -138,7 +151,7 @@ static struct str watch_scan_make_path(
 static int watch_scan_report(
 	struct watcher *w, const struct watch_folder *f, const char *name, bool dir)
 {
-	return w->quiet ? watch_flush_large(w)
+	return w->quiet ? watch_stream_flush_large(&w->stream)
 			: watch_report_entry(w->engine, f, name, dir);
 }
 
@@ -153,7 +166,7 @@ static int watch_scan_enter_folder(struct watcher *w, int fd, struct watch_folde
 
 	if (r >= 0 || r == -ENOMEM)
 		return r == WATCH_ABSENT ? watch_add_lost(w->engine, parent, name) : r;
-	watch_put_unwatched(w, watch_scan_make_path(w, parent, name), r);
+	watch_stream_put_unwatched(&w->stream, watch_scan_make_path(w, parent, name), r);
 	return 0;
 }
 
@@ -167,9 +180,9 @@ static int watch_scan_handle_entry(struct watcher *w, struct watch_folder *f,
 	int fd, r;
 
 	*child = NULL;
-	if (w->excludes &&
-		watch_scan_is_hidden(
-			w, watch_scan_make_path(w, f, e->name), e->type == DT_DIR))
+	if (w->filter.excludes &&
+		watch_filter_is_hidden(&w->filter, watch_scan_make_path(w, f, e->name),
+			e->type == DT_DIR))
 		return 0;
 	if (e->type != DT_DIR || !w->deep)
 		return watch_scan_report(w, f, e->name, e->type == DT_DIR);
@@ -188,7 +201,7 @@ static int watch_scan_handle_entry(struct watcher *w, struct watch_folder *f,
 static int watch_scan_list_folder(struct watcher *w, int fd, struct watch_folder *f)
 {
 	const struct walk_conf conf = {
-		.order = WALK_FOUND, .hidden = true, .ignore = w->ask->ignore};
+		.order = WALK_FOUND, .hidden = true, .ignore = w->filter.ignores};
 	struct watch_folder *levels[WALK_DEPTH_MAX + 1] = {f};
 	struct buf top = BUF_INIT(WATCH_PATH_MAX);
 	struct walk_entry e;
@@ -244,7 +257,7 @@ static void watch_scan_leave_folder(void)
 		return;
 }
 
-int watch_scan_entry(void *arg, struct watch_folder *parent, const char *name)
+static int watch_scan_entry(void *arg, struct watch_folder *parent, const char *name)
 {
 	struct watcher *w = arg;
 	struct watch_folder *f = NULL;
@@ -265,7 +278,8 @@ int watch_scan_entry(void *arg, struct watch_folder *parent, const char *name)
 	return r;
 }
 
-int watch_scan_check(void *arg, struct watch_folder *f, const char *name, bool *dir)
+static int watch_scan_check(
+	void *arg, struct watch_folder *f, const char *name, bool *dir)
 {
 	struct watcher *w = arg;
 	int at = watch_scan_open_folder(w, f);
@@ -283,69 +297,42 @@ int watch_scan_check(void *arg, struct watch_folder *f, const char *name, bool *
 	return r ? r : found;
 }
 
-void watch_scan_forget(void *arg, int wd)
+static void watch_scan_forget(void *arg, int wd)
 {
 	struct watcher *w = arg;
 
 	inotify_rm_watch(w->fd, wd);
 }
 
-/* --- Hidden changes --------------------------------------------------------------- */
-
-/* Loads the ignore rules for the folder with that path, which ends with a slash. */
-static void watch_scan_load_rules(struct watcher *w, struct str folder)
-{
-	struct buf path = BUF_INIT(WATCH_PATH_MAX);
-
-	if (w->rules_of.n == folder.n + 1 && str_ends(buf_view(&w->rules_of), folder))
-		return;
-	ignore_free(&w->rules);
-	ignore_init(&w->rules);
-	buf_reset(&w->rules_of);
-	buf_str(&path, buf_view(&w->top));
-	buf_str(&path, folder);
-	w->rules_out = false;
-	/* Without memory no rules apply. */
-	if (buf_cstr(&path) &&
-		walk_add_rules(&w->rules, path.p, w->top.n, path.n, &w->rules_out) == 0) {
-		buf_putc(&w->rules_of, '/');
-		buf_str(&w->rules_of, folder);
-	}
-	buf_free(&path);
-}
-
-static bool watch_scan_is_ignored(struct watcher *w, struct str path, bool dir)
-{
-	const char *slash = path.n ? memrchr(path.p, '/', path.n) : NULL;
-	struct str folder = {path.p, slash ? (size_t)(slash - path.p) + 1 : 0};
-	struct str base = str_skip(path, folder.n);
-	enum ignore_verdict verdict = IGNORE_NO_RULE;
-	struct buf whole = BUF_INIT(2 * WATCH_PATH_MAX);
-	int r;
-
-	if (str_eq(base, STR(".git")))
-		return true;
-	watch_scan_load_rules(w, folder);
-	buf_str(&whole, buf_view(&w->top));
-	buf_str(&whole, path);
-	r = whole.err ? whole.err
-		      : ignore_check(&w->rules, buf_view(&whole), dir, &verdict);
-	buf_free(&whole);
-	/* The file or its content has changed: the rules are read again. */
-	if (str_eq(base, STR(".gitignore")))
-		buf_reset(&w->rules_of);
-	return w->rules_out || (!r && verdict == IGNORE_EXCLUDE);
-}
-
-bool watch_scan_is_hidden(void *arg, struct str path, bool dir)
+static int watch_scan_send_change(void *arg, const struct watch_event *e)
 {
 	struct watcher *w = arg;
 
-	if (w->file_name)
-		return !str_eq(path, str_c(w->file_name));
-	if (str_eq(path, STR(".")))
-		return false;
-	if (w->excludes && glob_match(&w->exclude, path) == 0)
-		return true;
-	return w->ask->ignore && watch_scan_is_ignored(w, path, dir);
+	return watch_stream_send_change(&w->stream, e);
+}
+
+static bool watch_scan_is_hidden(void *arg, struct str path, bool dir)
+{
+	struct watcher *w = arg;
+
+	return watch_filter_is_hidden(&w->filter, path, dir);
+}
+
+const struct watch_ops *watch_scan_get_ops(bool deep)
+{
+	static const struct watch_ops all = {
+		.event = watch_scan_send_change,
+		.list = watch_scan_entry,
+		.check_name = watch_scan_check,
+		.drop_watch = watch_scan_forget,
+		.is_hidden = watch_scan_is_hidden,
+	};
+	static const struct watch_ops flat = {
+		.event = watch_scan_send_change,
+		.check_name = watch_scan_check,
+		.drop_watch = watch_scan_forget,
+		.is_hidden = watch_scan_is_hidden,
+	};
+
+	return deep ? &all : &flat;
 }

@@ -1,4 +1,4 @@
-#include "server/files/watch_private.h"
+#include "server/files/watch_stream.h"
 
 #include "base/b64.h"
 #include "base/clock.h"
@@ -8,21 +8,27 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void watch_put_begin(struct watcher *w, struct jw *jw, const char *name)
+void watch_stream_init(struct watch_stream *s, struct transfer_io *io, uint64_t beat_s)
 {
-	buf_fmt(&w->io->buf, "id: %" PRIu64 "\nevent: %s\ndata: ", ++w->id, name);
-	jw_init(jw, &w->io->buf);
+	*s = (struct watch_stream){.io = io, .beat_ms = beat_s * 1000};
+	s->beat = clock_ms() + s->beat_ms;
+}
+
+void watch_stream_begin(struct watch_stream *s, struct jw *jw, const char *name)
+{
+	buf_fmt(&s->io->buf, "id: %" PRIu64 "\nevent: %s\ndata: ", ++s->id, name);
+	jw_init(jw, &s->io->buf);
 	jw_object(jw);
 }
 
 /* JSON escapes line feeds, so the data is one line. */
-void watch_put_end(struct watcher *w, struct jw *jw)
+void watch_stream_end(struct watch_stream *s, struct jw *jw)
 {
 	jw_end(jw);
-	buf_puts(&w->io->buf, "\n\n");
+	buf_puts(&s->io->buf, "\n\n");
 }
 
-void watch_put_path(struct jw *jw, const char *key, struct str path)
+void watch_stream_put_path(struct jw *jw, const char *key, struct str path)
 {
 	struct buf coded = BUF_INIT(2 * WATCH_PATH_MAX);
 	char other[32];
@@ -40,7 +46,7 @@ void watch_put_path(struct jw *jw, const char *key, struct str path)
 	buf_free(&coded);
 }
 
-int watch_put_change(void *arg, const struct watch_event *e)
+int watch_stream_send_change(struct watch_stream *s, const struct watch_event *e)
 {
 	static const char *const names[] = {
 		[WATCH_CREATE] = "create",
@@ -49,20 +55,19 @@ int watch_put_change(void *arg, const struct watch_event *e)
 		[WATCH_RENAME] = "rename",
 		[WATCH_CHMOD] = "chmod",
 	};
-	struct watcher *w = arg;
 	struct jw jw;
 
-	watch_put_begin(w, &jw, names[e->kind]);
-	watch_put_path(&jw, "path", e->path);
+	watch_stream_begin(s, &jw, names[e->kind]);
+	watch_stream_put_path(&jw, "path", e->path);
 	if (e->kind == WATCH_RENAME)
-		watch_put_path(&jw, "from", e->from);
+		watch_stream_put_path(&jw, "from", e->from);
 	jw_key(&jw, "dir");
 	jw_bool(&jw, e->dir);
-	watch_put_end(w, &jw);
-	return watch_flush_large(w);
+	watch_stream_end(s, &jw);
+	return watch_stream_flush_large(s);
 }
 
-const char *watch_get_error(int err)
+const char *watch_stream_get_error(int err)
 {
 	switch (err) {
 	case -ENOSPC:
@@ -88,39 +93,40 @@ const char *watch_get_error(int err)
 	}
 }
 
-void watch_put_unwatched(struct watcher *w, struct str path, int err)
+void watch_stream_put_unwatched(struct watch_stream *s, struct str path, int err)
 {
 	struct jw jw;
 
 	/* The lack of watches can affect thousands of folders: it is reported once. */
 	if (err == -ENOSPC || err == ERR_LIMIT) {
-		if (w->full)
+		if (s->full)
 			return;
-		w->full = true;
+		s->full = true;
 	}
-	watch_put_begin(w, &jw, "unwatched");
-	watch_put_path(&jw, "path", path);
+	watch_stream_begin(s, &jw, "unwatched");
+	watch_stream_put_path(&jw, "path", path);
 	jw_key(&jw, "dir");
 	jw_bool(&jw, true);
 	jw_key(&jw, "detail");
-	jw_cstr(&jw, watch_get_error(err));
-	watch_put_end(w, &jw);
+	jw_cstr(&jw, watch_stream_get_error(err));
+	watch_stream_end(s, &jw);
 }
 
-int watch_flush(struct watcher *w)
+int watch_stream_flush(struct watch_stream *s)
 {
 	uint64_t now = clock_ms();
 
 	/* A comment, which clients ignore. */
-	if (!w->io->buf.n && now >= w->beat)
-		buf_puts(&w->io->buf, ":\n\n");
-	if (!w->io->buf.n && !w->io->buf.err)
+	if (!s->io->buf.n && now >= s->beat)
+		buf_puts(&s->io->buf, ":\n\n");
+	if (!s->io->buf.n && !s->io->buf.err)
 		return 0;
-	w->beat = now + w->ask->beat_s * 1000;
-	return transfer_flush(w->io);
+	s->beat = now + s->beat_ms;
+	return transfer_flush(s->io);
 }
 
-int watch_flush_large(struct watcher *w)
+int watch_stream_flush_large(struct watch_stream *s)
 {
-	return w->io->buf.n < WATCH_READ && clock_ms() < w->beat ? 0 : watch_flush(w);
+	return s->io->buf.n < WATCH_READ && clock_ms() < s->beat ? 0
+								 : watch_stream_flush(s);
 }

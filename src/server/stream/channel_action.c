@@ -2,7 +2,7 @@
  * The channel of an action with an id. It submits the action, or finds it, and carries
  * its output by offset and then its answer. The action continues when the channel ends.
  */
-#include "server/stream/stream_private.h"
+#include "server/stream/ledger_channel.h"
 
 #include "base/clock.h"
 #include "limits.h"

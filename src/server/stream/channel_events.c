@@ -1,5 +1,5 @@
 /* The channel of events: events of the sandbox from a number on, as they happen. */
-#include "server/stream/stream_private.h"
+#include "server/stream/ledger_channel.h"
 
 #include "limits.h"
 #include "server/idempotency/idem_private.h"

@@ -3,7 +3,7 @@
  * outputs by offset, each in frames of its own kind, stdin, and the exit. A process
  * without kill_on_disconnect outlives the channel.
  */
-#include "server/stream/stream_private.h"
+#include "server/stream/channel.h"
 
 #include "limits.h"
 #include "server/process/process_cursor.h"

@@ -2,7 +2,7 @@
  * The channel of a session's live terminal. It carries the present screen, then the
  * output as programs write it, and input for the command that runs.
  */
-#include "server/stream/stream_private.h"
+#include "server/stream/channel.h"
 
 #include "action/session.h"
 #include "base/utf8.h"

@@ -1,5 +1,5 @@
 /* Common parts of the channels that read the ledger. */
-#include "server/stream/stream_private.h"
+#include "server/stream/ledger_channel.h"
 
 #include <stdlib.h>
 
