@@ -79,7 +79,7 @@ static bool conn_needs_peer(const struct conn *c)
 	return c->watches || (c->x && c->x->rq.needs_peer);
 }
 
-/* Whether the layer above holds the request and expects server_ops.aborted if c ends. */
+/* Whether the layer above may hold the request, and is informed if c ends. */
 static bool conn_is_request_open(const struct conn *c)
 {
 	const unsigned owed = TO(C_ROUTE) | TO(C_BODY) | TO(C_FULL) | TO(C_WAIT) |
@@ -90,8 +90,10 @@ static bool conn_is_request_open(const struct conn *c)
 
 static void conn_abort_request(struct conn *c)
 {
-	if (conn_is_request_open(c))
-		c->server->conf.ops->aborted(c->server->conf.arg, &c->x->rq);
+	struct request *rq = c->x ? &c->x->rq : NULL;
+
+	if (conn_is_request_open(c) && rq->user && rq->ops && rq->ops->on_close)
+		rq->ops->on_close(rq);
 }
 
 static void conn_free(struct later *later)
@@ -183,7 +185,7 @@ int conn_finish_body(struct conn *c)
 {
 	c->x->rq.body = buf_view(&c->x->body);
 	conn_set_state(c, C_READY);
-	c->server->conf.ops->ready(c->server->conf.arg, &c->x->rq);
+	c->x->rq.ops->on_ready(&c->x->rq);
 	if (c->state == C_FREE)
 		return ERR_CLOSED;
 	if (c->state != C_READY)
@@ -362,10 +364,9 @@ static int conn_step_send(struct conn *c, struct turn *turn)
 /* Sends some of the offered bytes; results as of conn_send_reply. */
 static int conn_send_offered(struct conn *c, struct turn *turn)
 {
-	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
 	size_t most = x->offered < HTTP_TURN_BYTES ? x->offered : HTTP_TURN_BYTES;
-	ssize_t n = conf->ops->send_direct(conf->arg, &x->rq, c->transport.fd, most);
+	ssize_t n = x->rq.ops->on_splice_out(&x->rq, c->transport.fd, most);
 
 	if (n == -EAGAIN)
 		return 1;
@@ -378,7 +379,7 @@ static int conn_send_offered(struct conn *c, struct turn *turn)
 	if (n < 0)
 		return conn_drop(c);
 	conn_spend_turn(turn, n);
-	conn_set_deadline(c, conf->stall_ms);
+	conn_set_deadline(c, c->server->conf.stall_ms);
 	x->offered -= (size_t)n;
 	if (x->offered == 0)
 		exchange_end_offer(x);
@@ -387,7 +388,6 @@ static int conn_send_offered(struct conn *c, struct turn *turn)
 
 static int conn_step_part(struct conn *c, struct turn *turn)
 {
-	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
 	int r = conn_send_reply(c, turn);
 
@@ -401,7 +401,8 @@ static int conn_step_part(struct conn *c, struct turn *turn)
 	if (r || x->out.n || (x->offered && !x->copies))
 		return r;
 	conn_set_state(c, C_OWED);
-	conf->ops->writable(conf->arg, &x->rq);
+	if (x->rq.user && x->rq.ops->on_writable)
+		x->rq.ops->on_writable(&x->rq);
 	return c->state == C_OWED;
 }
 

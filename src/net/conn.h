@@ -15,7 +15,7 @@ enum conn_state {
 	C_ROUTE,  /* inside server_ops.head */
 	C_BODY,   /* the body is incomplete */
 	C_FULL,   /* as C_BODY, but the layer above takes no more data for now */
-	C_READY,  /* inside server_ops.ready */
+	C_READY,  /* inside request_ops.on_ready */
 	C_WAIT,   /* the layer above owes the answer */
 	C_DELAY,  /* the reply is ready, and due later */
 	C_SEND,   /* the reply is being sent */
@@ -64,8 +64,8 @@ struct exchange {
 
 	struct buf head, fields, out; /* of the reply */
 	size_t sent;
-	size_t offered; /* bytes behind out that send_direct still has to send */
-	bool copies;    /* send_direct cannot send them: request_write supplies them */
+	size_t offered; /* bytes behind out that on_splice_out still has to send */
+	bool copies;    /* on_splice_out cannot send them: request_write supplies them */
 	enum http_framing framing; /* of a reply in pieces */
 	uint64_t promised;         /* bytes of it still to come, if it has a length */
 	unsigned status;
@@ -140,7 +140,7 @@ struct conn *server_find_victim(const struct server *s);
 /* Ends c at once. Its memory is freed after the batch. Always returns ERR_CLOSED. */
 int conn_drop(struct conn *c);
 /*
- * Removes c from the server without server_ops.aborted. Its transport has another owner
+ * Removes c from the server without a call of on_close. Its transport has another owner
  * now.
  */
 void conn_detach(struct conn *c);

@@ -449,8 +449,7 @@ bool request_offer(struct request *rq, size_t n)
 
 	assert(c->state == C_PART || c->state == C_OWED);
 	assert(n && (x->offered == 0 || x->copies));
-	if (x->copies || x->framing == HTTP_NO_BODY ||
-		!c->server->conf.ops->send_direct ||
+	if (x->copies || x->framing == HTTP_NO_BODY || !rq->ops->on_splice_out ||
 		transport_get_plain_fd(&c->transport) < 0)
 		return false;
 	if (x->framing == HTTP_CHUNKED)

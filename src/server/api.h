@@ -20,17 +20,6 @@ struct idem;
 struct processes;
 struct streams;
 
-/* The first member of what rq->user points to on routes of actions and processes. */
-struct request_ops {
-	void (*on_close)(struct request *rq); /* the peer has closed the connection */
-	void (*on_writable)(
-		struct request *rq); /* see server_ops; NULL: nothing streams */
-	/* For bodies that are streamed; see server_ops. */
-	size_t (*on_body)(struct request *rq, struct str piece);
-	ssize_t (*on_splice_in)(struct request *rq, int fd, size_t n);
-	void (*on_ready)(struct request *rq);
-};
-
 /* The member "resources" of /server_info, cached: it costs a dozen system calls. */
 struct info_cache {
 	char text[INFO_CACHE_MAX];
@@ -53,7 +42,7 @@ struct api {
 	struct streams *streams;
 };
 
-/* The callbacks for server_new; their arg is a struct api. */
+/* For server_new; their arg is a struct api. */
 extern const struct server_ops api_ops;
 
 /* Whether key is the session key, or there is none. Takes constant time. */

@@ -7,7 +7,6 @@
 
 /* A request that waits for the end of an action. In the request's arena. */
 struct idem_waiter {
-	struct request_ops request_ops; /* first: rq->user points at it */
 	struct list node;
 	struct request *rq;
 	struct pending_action *action;

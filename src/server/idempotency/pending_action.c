@@ -211,16 +211,14 @@ static void pending_action_on_close(struct request *rq)
 /* ms 0: without a limit. */
 void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_t ms)
 {
+	static const struct request_ops ops = {.on_close = pending_action_on_close};
 	struct idem_waiter *a = arena_alloc(&rq->arena, sizeof(*a));
 
 	if (!a) {
 		api_reply_nomem(rq);
 		return;
 	}
-	*a = (struct idem_waiter){.request_ops.on_close = pending_action_on_close,
-		.rq = rq,
-		.action = d,
-		.plain = plain};
+	*a = (struct idem_waiter){.rq = rq, .action = d, .plain = plain};
 	list_prepend(&d->waiters, &a->node);
 	d->attended |= plain;
 	/*
@@ -229,6 +227,7 @@ void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_
 	 */
 	rq->needs_peer = d->cancel_unattended;
 	timer_cancel(d->idem->box->loop, &d->cancel_timer);
+	rq->ops = &ops;
 	rq->user = a;
 	if (ms)
 		timer_set(d->idem->box->loop, &a->timeout, ms, pending_action_on_timeout);
