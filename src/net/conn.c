@@ -16,6 +16,7 @@ struct trait {
 	step_fn *step;
 	uint32_t events; /* to wait for */
 	unsigned next;   /* the states that may follow, one bit each */
+	enum request_phase phase;
 };
 
 static step_fn conn_step_head, conn_step_wait, conn_step_send, conn_step_part,
@@ -29,16 +30,22 @@ static const struct trait traits[C_STATES] = {
 	[C_HEAD] = {conn_step_head, EPOLLIN,
 		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_DELAY) | TO(C_SEND) |
-			TO(C_PART) | TO(C_FREE)},
+			TO(C_PART) | TO(C_FREE),
+		.phase = REQUEST_ROUTED},
 	[C_DELAY] = {conn_step_wait, 0, TO(C_SEND) | TO(C_FREE)},
 	[C_BODY] = {conn_step_body, EPOLLIN,
-		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
+		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE),
+		REQUEST_BODY},
 	/* The kernel reports hang-ups even if no events are requested. */
-	[C_FULL] = {conn_step_wait, 0, TO(C_BODY) | TO(C_FREE)},
-	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
-	[C_WAIT] = {conn_step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
-	[C_PART] = {conn_step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE)},
-	[C_OWED] = {conn_step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE)},
+	[C_FULL] = {conn_step_wait, 0, TO(C_BODY) | TO(C_FREE), REQUEST_BODY},
+	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART) | TO(C_FREE),
+		.phase = REQUEST_READY},
+	[C_WAIT] = {conn_step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE),
+		REQUEST_READY},
+	[C_PART] = {conn_step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE),
+		REQUEST_PARTS},
+	[C_OWED] = {conn_step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE),
+		REQUEST_PARTS},
 	[C_SEND] = {conn_step_send, EPOLLOUT,
 		TO(C_IDLE) | TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
 	[C_LINGER] = {conn_step_linger, EPOLLIN, TO(C_FREE)},
@@ -79,20 +86,16 @@ static bool conn_needs_peer(const struct conn *c)
 	return c->watches || (c->x && c->x->rq.needs_peer);
 }
 
-/* Whether the layer above may hold the request, and is informed if c ends. */
-static bool conn_is_request_open(const struct conn *c)
+enum request_phase conn_get_phase(const struct conn *c)
 {
-	const unsigned owed = TO(C_ROUTE) | TO(C_BODY) | TO(C_FULL) | TO(C_WAIT) |
-		TO(C_PART) | TO(C_OWED);
-
-	return owed & TO(c->state);
+	return traits[c->state].phase;
 }
 
 static void conn_abort_request(struct conn *c)
 {
 	struct request *rq = c->x ? &c->x->rq : NULL;
 
-	if (conn_is_request_open(c) && rq->user && rq->ops && rq->ops->on_close)
+	if (conn_get_phase(c) != REQUEST_NONE && rq->user && rq->ops->on_close)
 		rq->ops->on_close(rq);
 }
 

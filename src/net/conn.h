@@ -25,6 +25,15 @@ enum conn_state {
 	C_STATES
 };
 
+/* The phases of a request, for the layer above. Each state of its connection has one. */
+enum request_phase {
+	REQUEST_NONE,   /* there is none, or it was answered */
+	REQUEST_ROUTED, /* its head is complete, and its handler is chosen */
+	REQUEST_BODY,   /* its body is received */
+	REQUEST_READY,  /* its body is complete, and a reply is owed */
+	REQUEST_PARTS,  /* a part of the reply was given, and the next is owed */
+};
+
 /* The standing of a peer. Connections of a lower rank are closed first for a new one. */
 enum conn_rank {
 	RANK_NEW,     /* has not completed a request */
@@ -146,6 +155,8 @@ int conn_drop(struct conn *c);
 void conn_detach(struct conn *c);
 /* The only function that assigns a state. */
 void conn_set_state(struct conn *c, enum conn_state next);
+/* The phase of the request of c. */
+enum request_phase conn_get_phase(const struct conn *c);
 /* The layer above has answered after its callback had returned: sends the answer. */
 void conn_resume(struct conn *c);
 
