@@ -1,7 +1,6 @@
 #include "server/api.h"
 
 #include "action/session.h"
-#include "base/clock.h"
 #include "limits.h"
 #include "net/session_key.h"
 #include "plugin/plugin.h"
@@ -11,7 +10,6 @@
 #include "server/idempotency/idem.h"
 #include "server/info.h"
 #include "server/origin.h"
-#include "server/params.h"
 #include "server/process/process_attach.h"
 #include "server/process/processes.h"
 #include "server/sandbox_mcp.h"
@@ -19,11 +17,8 @@
 #include "server/status.h"
 #include "server/stream/stream.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-
-enum { API_MESSAGE_MAX = 512 };
 
 static void api_get_alive(struct api *api, struct request *rq, struct str name)
 {
@@ -40,16 +35,21 @@ static void api_get_server_info(struct api *api, struct request *rq, struct str 
 	request_reply(rq, 200, API_JSON);
 }
 
-void api_refuse(struct request *rq, unsigned status, const char *errors)
+void api_write_detail(struct buf *out, struct str detail)
 {
-	struct buf *out = request_out(rq);
 	struct jw w;
 
-	if (status == 503) {
-		api_reply_nomem(rq);
-		return;
-	}
-	buf_reset(out);
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_str(&w, detail);
+	jw_end(&w);
+}
+
+void api_write_errors(struct buf *out, const char *errors)
+{
+	struct jw w;
+
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "detail");
@@ -57,6 +57,16 @@ void api_refuse(struct request *rq, unsigned status, const char *errors)
 	jw_key(&w, "errors");
 	jw_cstr(&w, errors);
 	jw_end(&w);
+}
+
+void api_refuse(struct request *rq, unsigned status, const char *errors)
+{
+	if (status == 503) {
+		api_reply_nomem(rq);
+		return;
+	}
+	buf_reset(request_out(rq));
+	api_write_errors(request_out(rq), errors);
 	request_reply(rq, status, API_JSON);
 }
 
@@ -67,39 +77,7 @@ void api_reply_invalid(struct request *rq, const char *errors)
 
 void api_reply_nomem(struct request *rq)
 {
-	request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
-}
-
-/* A missing content type counts as JSON. Parameters such as a charset are ignored. */
-static bool api_is_json_type(struct request *rq)
-{
-	struct str type;
-
-	if (request_header(rq, STR("content-type"), &type) != 0)
-		return true;
-	type = str_trim(str_cut(&type, ';'), " \t");
-	return str_eq_nocase(type, STR(API_JSON)) ||
-		(type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
-}
-
-/* An action that is not recorded: its answer cannot be requested again. */
-struct api_action {
-	struct act act;
-};
-
-static void api_abandon_action(struct request *rq)
-{
-	struct api_action *p = rq->user;
-
-	act_abandon(&p->act);
-}
-
-static void api_reply_action(struct act *a)
-{
-	struct request *rq = a->user;
-
-	rq->user = NULL;
-	request_reply(rq, 200, API_JSON);
+	request_fail(rq, 503, STR(API_NO_MEMORY));
 }
 
 void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next)
@@ -116,88 +94,6 @@ void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t ne
 	request_add_field(rq, STR("x-gap"), str_c(text));
 }
 
-static bool api_is_peer_closed(const struct act *a)
-{
-	return request_is_half_closed(a->user);
-}
-
-static void api_fail_action(struct request *rq, const char *why)
-{
-	char words[API_MESSAGE_MAX];
-
-	snprintf(words, sizeof(words), "Internal server error: %s", why);
-	request_fail(rq, 500, str_c(words));
-}
-
-static void api_start_action(struct api *api, struct request *rq, struct json_val event)
-{
-	static const struct request_ops ops = {.on_close = api_abandon_action};
-	struct api_action *p = arena_alloc(&rq->arena, sizeof(*p));
-	const char *why = "";
-	int r = -ENOMEM;
-
-	if (p) {
-		p->act = (struct act){
-			.box = api->box,
-			.arena = &rq->arena,
-			.out = request_out(rq),
-			.event = event,
-			.done = api_reply_action,
-			.is_disconnected = api_is_peer_closed,
-			.user = rq,
-		};
-		rq->ops = &ops;
-		rq->user = p;
-		api->last_action = clock_ms();
-		r = act_start(&p->act, &why);
-	}
-	/* With ACT_WAIT the reply follows later, or was sent already. */
-	if (r == ACT_WAIT)
-		return;
-	rq->user = NULL;
-	if (r == ACT_DONE)
-		request_reply(rq, 200, API_JSON);
-	else if (r == ACT_FAIL)
-		api_fail_action(rq, p->act.why);
-	else if (r == ERR_TYPE)
-		api_reply_invalid(rq, why);
-	else
-		api_reply_nomem(rq);
-}
-
-static void api_execute_action(struct api *api, struct request *rq, struct str name)
-{
-	struct params p = {.arena = &rq->arena};
-	struct json_val event;
-	struct str key;
-	int r;
-
-	(void)name;
-	if (!api_is_json_type(rq)) {
-		api_reply_invalid(rq, "the content type must be application/json");
-		return;
-	}
-	r = request_header(rq, STR("idempotency-key"), &key);
-	if (r == ERR_DUPLICATE) {
-		api_reply_invalid(rq, "Idempotency-Key stands twice");
-		return;
-	}
-	if (r == 0) {
-		idem_execute(api, rq, key);
-		return;
-	}
-	r = params_parse_body(&p, rq->body);
-	if (r) {
-		api_refuse(rq, (unsigned)r, p.error);
-		return;
-	}
-	event = json_get(p.body, "action");
-	if (json_type(event) != JSON_OBJECT)
-		api_reply_invalid(rq, "body: an object under \"action\" is required");
-	else if (!idem_execute_event(api, rq, event))
-		api_start_action(api, rq, event);
-}
-
 enum access { ACCESS_OPEN, ACCESS_KEY };
 
 static const struct route {
@@ -209,7 +105,7 @@ static const struct route {
 } routes[] = {
 	{"GET", "/alive", ACCESS_OPEN, 0, api_get_alive},
 	{"GET", "/server_info", ACCESS_OPEN, 0, api_get_server_info},
-	{"POST", "/execute_action", ACCESS_KEY, HTTP_BODY_MAX, api_execute_action},
+	{"POST", "/execute_action", ACCESS_KEY, HTTP_BODY_MAX, idem_execute},
 	{"POST", "/upload_file", ACCESS_KEY, TRANSFER_BODY_MAX, files_upload},
 	{"GET", "/download_files", ACCESS_KEY, 0, files_download},
 	{"POST", "/list_files", ACCESS_KEY, TRANSFER_LIST_MAX, files_list},

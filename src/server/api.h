@@ -13,6 +13,9 @@
 enum { INFO_CACHE_MAX = 1024 }; /* bytes: eleven numbers and their names */
 
 #define API_JSON "application/json"
+/* Messages of several replies. */
+#define API_NO_MEMORY "The sandbox is out of memory for this request."
+#define API_NO_ACTION "body: an object under \"action\" is required"
 
 struct attachments;
 struct entrypoint;
@@ -52,6 +55,9 @@ bool api_check_key(const struct api *api, struct str key);
  * for bytes from offset asked on. If from is greater, [asked, from) is lost: X-Gap.
  */
 void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next);
+/* Writes {"detail"}, or {"detail", "errors"} of an invalid request, as a body. */
+void api_write_detail(struct buf *out, struct str detail);
+void api_write_errors(struct buf *out, const char *errors);
 /* Answers with {"detail", "errors"} as the contract has it; 503 as api_reply_nomem. */
 void api_refuse(struct request *rq, unsigned status, const char *errors);
 /* As api_refuse, with status 422. */
