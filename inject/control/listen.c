@@ -429,18 +429,6 @@ static void listen_route_request(struct hub *h, struct request *rq, struct str p
 		listen_start_relay(p->link, rq, str_skip(path, id.n));
 }
 
-static void listen_on_head(void *arg, struct request *rq)
-{
-	struct hub *h = arg;
-	struct str path = rq->path;
-
-	if (!request_is_local_origin(rq))
-		request_fail(
-			rq, 403, STR("Requests with this Origin header are refused."));
-	else if (str_starts(path, STR(PLACES "/")))
-		listen_route_request(h, rq, str_skip(path, sizeof(PLACES)));
-}
-
 static void listen_accept_link(struct hub *h, struct request *rq)
 {
 	struct str name = STR("");
@@ -461,7 +449,7 @@ static void listen_reply_alive(struct hub *h, struct request *rq)
 	request_reply(rq, 200, "application/json");
 }
 
-static void listen_on_ready(void *arg, struct request *rq)
+static void listen_on_ready(struct request *rq)
 {
 	static const struct {
 		const char *path;
@@ -475,23 +463,30 @@ static void listen_on_ready(void *arg, struct request *rq)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
 		if (str_eq(rq->path, str_c(routes[i].path))) {
-			routes[i].answer(arg, rq);
+			routes[i].answer(rq->user, rq);
 			return;
 		}
 	request_fail(rq, 404, STR("Not Found"));
 }
 
-static void listen_on_request_end(void *arg, struct request *rq)
+static void listen_on_head(void *arg, struct request *rq)
 {
-	(void)arg;
-	(void)rq;
+	static const struct request_ops request_ops = {.on_ready = listen_on_ready};
+	struct hub *h = arg;
+	struct str path = rq->path;
+
+	rq->ops = &request_ops;
+	rq->user = h;
+	if (!request_is_local_origin(rq))
+		request_fail(
+			rq, 403, STR("Requests with this Origin header are refused."));
+	else if (str_starts(path, STR(PLACES "/")))
+		listen_route_request(h, rq, str_skip(path, sizeof(PLACES)));
 }
 
 struct hub *hub_new(const struct hub_conf *conf, int *err)
 {
-	static const struct server_ops ops = {.head = listen_on_head,
-		.ready = listen_on_ready,
-		.aborted = listen_on_request_end};
+	static const struct server_ops ops = {.head = listen_on_head};
 	struct hub *h = calloc(1, sizeof(*h));
 	struct server_conf sc = {.ops = &ops, .arg = h};
 	int fd = conf->fd;

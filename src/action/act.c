@@ -55,54 +55,41 @@ const struct action *act_find(const struct box *box, struct str name)
 	return box->find_plugin_action ? box->find_plugin_action(box, name) : NULL;
 }
 
-int act_start_named(struct act *a, struct str name)
+int act_start(struct act *a)
 {
 	a->hidden = act_arg_bool(a, "hidden", false);
-	a->action = act_find(a->box, name);
+	a->action = act_find(a->box, a->name);
 	if (!a->action) {
 		observe_errorf(a, "There is no action named %.*s.",
-			(int)(name.n < 100 ? name.n : 100), name.p);
+			(int)(a->name.n < 100 ? a->name.n : 100), a->name.p);
 		return ACT_DONE;
 	}
 	return a->action->start(a);
 }
 
-int act_read(struct act *a, const char **why)
+int act_read_call(struct json_val event, struct arena *arena, struct act_call *call,
+	const char **why)
 {
-	struct json_val type = json_get(a->event, "action");
-	struct json_val args = json_get(a->event, "args");
-	struct json_val timeout = json_get(a->event, "timeout");
+	struct json_val timeout = json_get(event, "timeout");
 	int r;
 
 	*why = "the action is not an object";
-	if (json_type(a->event) != JSON_OBJECT)
+	if (json_type(event) != JSON_OBJECT)
 		return ERR_TYPE;
 	*why = "the action has no name: \"action\" must be a string";
-	r = json_str(type, a->arena, &a->name);
+	r = json_str(json_get(event, "action"), arena, &call->name);
 	if (r < 0)
 		return r;
+	call->args = json_get(event, "args");
 	*why = "\"args\" must be an object";
-	if (json_type(args) != JSON_OBJECT && json_type(args) != JSON_ABSENT)
+	if (json_type(call->args) != JSON_OBJECT && json_type(call->args) != JSON_ABSENT)
 		return ERR_TYPE;
 	*why = "\"timeout\" must be a number of seconds or null";
-	a->timeout = 0;
+	call->timeout = 0;
 	if (json_type(timeout) != JSON_NULL && json_type(timeout) != JSON_ABSENT &&
-		(json_double(timeout, &a->timeout) < 0 || !isfinite(a->timeout)))
+		(json_double(timeout, &call->timeout) < 0 || !isfinite(call->timeout)))
 		return ERR_TYPE;
-	a->args = args;
 	return 0;
-}
-
-int act_start_read(struct act *a)
-{
-	return act_start_named(a, a->name);
-}
-
-int act_start(struct act *a, const char **why)
-{
-	int r = act_read(a, why);
-
-	return r < 0 ? r : act_start_read(a);
 }
 
 bool act_is_late(struct act *a)

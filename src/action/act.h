@@ -61,12 +61,21 @@ typedef bool act_check_fn(const struct act *a);
 /* The first working directory, absolute. */
 struct str act_box_cwd(const struct box *box);
 
+/* The content of a request for an action. */
+struct act_call {
+	struct str name;
+	struct json_val args;
+	double timeout; /* seconds; 0: none */
+};
+
 /* An action in progress. The caller fills in the first part and keeps it alive. */
 struct act {
 	struct box *box;
 	struct arena *arena; /* of the request */
 	struct buf *out;     /* receives the observation */
-	struct json_val event;
+	struct str name;     /* these three as of struct act_call */
+	struct json_val args;
+	double timeout;
 	act_done_fn *done;
 	/* whether the client seems to have disconnected; may be NULL */
 	act_check_fn *is_disconnected;
@@ -92,9 +101,6 @@ struct act {
 	void *user;
 
 	const struct action *action;
-	struct str name;
-	struct json_val args;
-	double timeout; /* seconds; 0: none */
 	bool hidden;
 	const char *why; /* of ACT_FAIL */
 	void *state;     /* owned by the action */
@@ -151,24 +157,19 @@ extern const struct action *const actions[];
 extern const size_t actions_n;
 
 /*
- * Starts the action of a->event, the object under "action" in a request. ACT_DONE,
- * ACT_WAIT or ACT_FAIL; ERR_TYPE when the event is no action (words in *why), -ENOMEM.
+ * Reads an event, the object under "action" in a request. Returns 0; ERR_TYPE if it is no
+ * action, with a message in *why; or -ENOMEM. The arena keeps what is read.
  */
-int act_start(struct act *a, const char **why) MUST_USE;
-/*
- * The first half of act_start: reads the event and does nothing. Results as of act_start.
- */
-int act_read(struct act *a, const char **why) MUST_USE;
-/* The second half of act_start. */
-int act_start_read(struct act *a) MUST_USE;
-/* As act_start_read, for an action by name; a->args and a->timeout are set already. */
-int act_start_named(struct act *a, struct str name) MUST_USE;
-/* After act_read: whether the action is a late one, see struct action. */
+int act_read_call(struct json_val event, struct arena *arena, struct act_call *call,
+	const char **why) MUST_USE;
+/* Starts the action. ACT_DONE, ACT_WAIT, ACT_FAIL or -ENOMEM. */
+int act_start(struct act *a) MUST_USE;
+/* Whether the action is a late one, see struct action. */
 bool act_is_late(struct act *a);
 /* A late action calls this right before it has an effect: 0; else it must have none. */
 int act_before_effect(struct act *a) MUST_USE;
 /*
- * In place of act_start_read, in a new process: continues what was started under this id.
+ * In place of act_start, in a new process: continues what was started under this id.
  * ACT_WAIT; ERR_CLOSED when nothing is recorded about it.
  */
 int act_resume(struct act *a) MUST_USE;

@@ -412,8 +412,14 @@ static int mcp_hub_add_entries(struct hub *h, struct json_val list)
 
 /* --- Routes -------------------------------------------------------------------- */
 
+static void mcp_hub_on_disconnect(struct request *rq)
+{
+	mcp_hub_unlink_update(rq->user);
+}
+
 static void mcp_hub_await_children(struct hub *h, struct request *rq)
 {
+	static const struct request_ops ops = {.on_close = mcp_hub_on_disconnect};
 	struct update *u = arena_alloc(&rq->arena, sizeof(*u));
 
 	if (!u) {
@@ -422,6 +428,7 @@ static void mcp_hub_await_children(struct hub *h, struct request *rq)
 	}
 	*u = (struct update){.hub = h, .rq = rq};
 	list_prepend(&h->updates, &u->node);
+	rq->ops = &ops;
 	rq->user = u;
 	if (mcp_hub_is_settled(h))
 		mcp_hub_answer_update(u);
@@ -458,11 +465,6 @@ static void mcp_hub_handle_update(struct plugin_instance *p, struct request *rq)
 			    "server."));
 	else
 		mcp_hub_await_children(h, rq);
-}
-
-static void mcp_hub_on_disconnect(struct request *rq)
-{
-	mcp_hub_unlink_update(rq->user);
 }
 
 typedef void mcp_hub_fn(struct mcp_server *s, struct request *rq);
@@ -509,18 +511,14 @@ static void mcp_hub_handle_stream(struct plugin_instance *p, struct request *rq)
 }
 
 static const struct plugin_endpoint routes[] = {
-	{"POST", "/update_mcp_server", mcp_hub_handle_update, mcp_hub_on_disconnect,
-		NULL},
-	{"POST", "/mcp", mcp_hub_handle_post, mcp_server_on_disconnect,
-		mcp_server_on_writable},
-	{"GET", "/mcp", mcp_hub_listen, mcp_server_on_disconnect, mcp_server_on_writable},
-	{"DELETE", "/mcp", mcp_hub_end_session, NULL, NULL},
-	{"GET", "/mcp/sse", mcp_hub_handle_stream, mcp_server_on_disconnect,
-		mcp_server_on_writable},
-	{"GET", "/sse", mcp_hub_handle_stream, mcp_server_on_disconnect,
-		mcp_server_on_writable},
-	{"POST", "/mcp/messages/", mcp_hub_handle_message, NULL, NULL},
-	{"POST", "/mcp/messages", mcp_hub_handle_message, NULL, NULL},
+	{"POST", "/update_mcp_server", mcp_hub_handle_update},
+	{"POST", "/mcp", mcp_hub_handle_post},
+	{"GET", "/mcp", mcp_hub_listen},
+	{"DELETE", "/mcp", mcp_hub_end_session},
+	{"GET", "/mcp/sse", mcp_hub_handle_stream},
+	{"GET", "/sse", mcp_hub_handle_stream},
+	{"POST", "/mcp/messages/", mcp_hub_handle_message},
+	{"POST", "/mcp/messages", mcp_hub_handle_message},
 	{0},
 };
 

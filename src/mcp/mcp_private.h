@@ -48,6 +48,11 @@ struct mcp_post {
 	struct timer timer; /* until events begin, then between signs of life */
 };
 
+/* The functions of requests that a post holds. */
+extern const struct request_ops mcp_post_ops;
+/* All that was written to a stream has been sent. */
+void mcp_post_on_writable(struct request *rq);
+
 /*
  * Creates a session, whose id the client does not have yet. NULL: too many sessions, no
  * memory or no random bytes.

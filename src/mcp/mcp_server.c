@@ -422,6 +422,7 @@ static void mcp_server_handle_post(struct mcp_post *p, struct mcp_session *s,
 		request_reply(rq, 202, NULL);
 		return;
 	}
+	rq->ops = &mcp_post_ops;
 	rq->user = p;
 	p->incomplete = true;
 	for (size_t i = 0; i < n; i++)
@@ -546,7 +547,7 @@ static struct mcp_call *mcp_server_find_call(const struct mcp_post *p)
 	return NULL;
 }
 
-void mcp_server_on_disconnect(struct request *rq)
+static void mcp_post_on_close(struct request *rq)
 {
 	struct mcp_post *p = rq->user;
 	struct mcp_session *over = NULL;
@@ -572,3 +573,8 @@ void mcp_server_on_disconnect(struct request *rq)
 	if (over->transport == MCP_BY_STREAM)
 		mcp_session_del(over);
 }
+
+const struct request_ops mcp_post_ops = {
+	.on_close = mcp_post_on_close,
+	.on_writable = mcp_post_on_writable,
+};

@@ -128,10 +128,6 @@ void mcp_server_listen(struct mcp_server *s, struct request *rq);
  */
 void mcp_server_stream(struct mcp_server *s, struct request *rq, const char *path);
 void mcp_server_message(struct mcp_server *s, struct request *rq);
-/* The peer of a POST or a stream has disconnected. */
-void mcp_server_on_disconnect(struct request *rq);
-/* All that was written to a stream has been sent. */
-void mcp_server_on_writable(struct request *rq);
 
 /*
  * Whether the Origin of a request is allowed: absent, or a page of this machine. A

@@ -55,6 +55,7 @@ static bool mcp_sse_check_request(struct request *rq)
 static void mcp_sse_begin(struct mcp_session *s, struct mcp_post *p)
 {
 	s->stream = p;
+	p->rq->ops = &mcp_post_ops;
 	p->rq->user = p;
 	p->rq->needs_peer = true;
 	p->streams = true;

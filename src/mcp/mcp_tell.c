@@ -59,12 +59,10 @@ void mcp_notify_client(struct mcp_session *s, struct mcp_call *about, struct str
 		s->missed = true;
 }
 
-void mcp_server_on_writable(struct request *rq)
+void mcp_post_on_writable(struct request *rq)
 {
 	struct mcp_post *p = rq->user;
 
-	if (!p)
-		return;
 	p->full = false;
 	LIST_EACH (struct mcp_session, s, &p->server->sessions, node)
 		if (s->stream == p && s->missed) {

@@ -16,6 +16,7 @@ struct trait {
 	step_fn *step;
 	uint32_t events; /* to wait for */
 	unsigned next;   /* the states that may follow, one bit each */
+	enum request_phase phase;
 };
 
 static step_fn conn_step_head, conn_step_wait, conn_step_send, conn_step_part,
@@ -29,16 +30,22 @@ static const struct trait traits[C_STATES] = {
 	[C_HEAD] = {conn_step_head, EPOLLIN,
 		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
 	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_DELAY) | TO(C_SEND) |
-			TO(C_PART) | TO(C_FREE)},
+			TO(C_PART) | TO(C_FREE),
+		.phase = REQUEST_ROUTED},
 	[C_DELAY] = {conn_step_wait, 0, TO(C_SEND) | TO(C_FREE)},
 	[C_BODY] = {conn_step_body, EPOLLIN,
-		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
+		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE),
+		REQUEST_BODY},
 	/* The kernel reports hang-ups even if no events are requested. */
-	[C_FULL] = {conn_step_wait, 0, TO(C_BODY) | TO(C_FREE)},
-	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
-	[C_WAIT] = {conn_step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE)},
-	[C_PART] = {conn_step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE)},
-	[C_OWED] = {conn_step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE)},
+	[C_FULL] = {conn_step_wait, 0, TO(C_BODY) | TO(C_FREE), REQUEST_BODY},
+	[C_READY] = {.next = TO(C_WAIT) | TO(C_SEND) | TO(C_PART) | TO(C_FREE),
+		.phase = REQUEST_READY},
+	[C_WAIT] = {conn_step_wait, 0, TO(C_SEND) | TO(C_PART) | TO(C_FREE),
+		REQUEST_READY},
+	[C_PART] = {conn_step_part, EPOLLOUT, TO(C_OWED) | TO(C_SEND) | TO(C_FREE),
+		REQUEST_PARTS},
+	[C_OWED] = {conn_step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE),
+		REQUEST_PARTS},
 	[C_SEND] = {conn_step_send, EPOLLOUT,
 		TO(C_IDLE) | TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
 	[C_LINGER] = {conn_step_linger, EPOLLIN, TO(C_FREE)},
@@ -79,19 +86,17 @@ static bool conn_needs_peer(const struct conn *c)
 	return !list_is_empty(&c->watches) || (c->x && c->x->rq.needs_peer);
 }
 
-/* Whether the layer above holds the request and expects server_ops.aborted if c ends. */
-static bool conn_is_request_open(const struct conn *c)
+enum request_phase conn_get_phase(const struct conn *c)
 {
-	const unsigned owed = TO(C_ROUTE) | TO(C_BODY) | TO(C_FULL) | TO(C_WAIT) |
-		TO(C_PART) | TO(C_OWED);
-
-	return owed & TO(c->state);
+	return traits[c->state].phase;
 }
 
 static void conn_abort_request(struct conn *c)
 {
-	if (conn_is_request_open(c))
-		c->server->conf.ops->aborted(c->server->conf.arg, &c->x->rq);
+	struct request *rq = c->x ? &c->x->rq : NULL;
+
+	if (conn_get_phase(c) != REQUEST_NONE && rq->user && rq->ops->on_close)
+		rq->ops->on_close(rq);
 }
 
 static void conn_free(struct later *later)
@@ -183,7 +188,7 @@ int conn_finish_body(struct conn *c)
 {
 	c->x->rq.body = buf_view(&c->x->body);
 	conn_set_state(c, C_READY);
-	c->server->conf.ops->ready(c->server->conf.arg, &c->x->rq);
+	c->x->rq.ops->on_ready(&c->x->rq);
 	if (c->state == C_FREE)
 		return ERR_CLOSED;
 	if (c->state != C_READY)
@@ -362,10 +367,9 @@ static int conn_step_send(struct conn *c, struct turn *turn)
 /* Sends some of the offered bytes; results as of conn_send_reply. */
 static int conn_send_offered(struct conn *c, struct turn *turn)
 {
-	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
 	size_t most = x->offered < HTTP_TURN_BYTES ? x->offered : HTTP_TURN_BYTES;
-	ssize_t n = conf->ops->send_direct(conf->arg, &x->rq, c->transport.fd, most);
+	ssize_t n = x->rq.ops->on_splice_out(&x->rq, c->transport.fd, most);
 
 	if (n == -EAGAIN)
 		return 1;
@@ -378,7 +382,7 @@ static int conn_send_offered(struct conn *c, struct turn *turn)
 	if (n < 0)
 		return conn_drop(c);
 	conn_spend_turn(turn, n);
-	conn_set_deadline(c, conf->stall_ms);
+	conn_set_deadline(c, c->server->conf.stall_ms);
 	x->offered -= (size_t)n;
 	if (x->offered == 0)
 		exchange_end_offer(x);
@@ -387,7 +391,6 @@ static int conn_send_offered(struct conn *c, struct turn *turn)
 
 static int conn_step_part(struct conn *c, struct turn *turn)
 {
-	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
 	int r = conn_send_reply(c, turn);
 
@@ -401,7 +404,8 @@ static int conn_step_part(struct conn *c, struct turn *turn)
 	if (r || x->out.n || (x->offered && !x->copies))
 		return r;
 	conn_set_state(c, C_OWED);
-	conf->ops->writable(conf->arg, &x->rq);
+	if (x->rq.user && x->rq.ops->on_writable)
+		x->rq.ops->on_writable(&x->rq);
 	return c->state == C_OWED;
 }
 

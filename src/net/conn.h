@@ -16,7 +16,7 @@ enum conn_state {
 	C_ROUTE,  /* inside server_ops.head */
 	C_BODY,   /* the body is incomplete */
 	C_FULL,   /* as C_BODY, but the layer above takes no more data for now */
-	C_READY,  /* inside server_ops.ready */
+	C_READY,  /* inside request_ops.on_ready */
 	C_WAIT,   /* the layer above owes the answer */
 	C_DELAY,  /* the reply is ready, and due later */
 	C_SEND,   /* the reply is being sent */
@@ -24,6 +24,15 @@ enum conn_state {
 	C_OWED,   /* that part is sent; the layer above owes the next */
 	C_LINGER, /* all is sent; the peer is expected to close first */
 	C_STATES
+};
+
+/* The phases of a request, for the layer above. Each state of its connection has one. */
+enum request_phase {
+	REQUEST_NONE,   /* there is none, or it was answered */
+	REQUEST_ROUTED, /* its head is complete, and its handler is chosen */
+	REQUEST_BODY,   /* its body is received */
+	REQUEST_READY,  /* its body is complete, and a reply is owed */
+	REQUEST_PARTS,  /* a part of the reply was given, and the next is owed */
 };
 
 /* The standing of a peer. Connections of a lower rank are closed first for a new one. */
@@ -65,8 +74,8 @@ struct exchange {
 
 	struct buf head, fields, out; /* of the reply */
 	size_t sent;
-	size_t offered; /* bytes behind out that send_direct still has to send */
-	bool copies;    /* send_direct cannot send them: request_write supplies them */
+	size_t offered; /* bytes behind out that on_splice_out still has to send */
+	bool copies;    /* on_splice_out cannot send them: request_write supplies them */
 	enum http_framing framing; /* of a reply in pieces */
 	uint64_t promised;         /* bytes of it still to come, if it has a length */
 	unsigned status;
@@ -141,12 +150,14 @@ struct conn *server_find_victim(const struct server *s);
 /* Ends c at once. Its memory is freed after the batch. Always returns ERR_CLOSED. */
 int conn_drop(struct conn *c);
 /*
- * Removes c from the server without server_ops.aborted. Its transport has another owner
+ * Removes c from the server without a call of on_close. Its transport has another owner
  * now.
  */
 void conn_detach(struct conn *c);
 /* The only function that assigns a state. */
 void conn_set_state(struct conn *c, enum conn_state next);
+/* The phase of the request of c. */
+enum request_phase conn_get_phase(const struct conn *c);
 /* The layer above has answered after its callback had returned: sends the answer. */
 void conn_resume(struct conn *c);
 

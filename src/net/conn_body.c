@@ -37,13 +37,11 @@ static bool conn_can_grow_body(struct exchange *x, size_t n)
 /* Buffers a piece or passes it to the layer above. False if not all of it was taken. */
 static bool conn_put_body(struct exchange *x, struct str piece)
 {
-	const struct server_conf *conf = &x->conn->server->conf;
-
 	if (!x->rq.body_streams) {
 		buf_str(&x->body, piece);
 		return true;
 	}
-	x->unread = str_skip(piece, conf->ops->body(conf->arg, &x->rq, piece));
+	x->unread = str_skip(piece, x->rq.ops->on_body(&x->rq, piece));
 	return x->unread.n == 0;
 }
 
@@ -118,7 +116,7 @@ static bool conn_can_move_body(const struct conn *c)
 {
 	const struct exchange *x = c->x;
 
-	return x->rq.body_streams && c->server->conf.ops->recv_direct &&
+	return x->rq.body_streams && x->rq.ops->on_splice_in &&
 		transport_get_plain_fd(&c->transport) >= 0 &&
 		body_get_remaining(&x->decoder) > HTTP_WINDOW;
 }
@@ -129,11 +127,10 @@ static bool conn_can_move_body(const struct conn *c)
  */
 static int conn_move_body(struct conn *c, struct turn *turn)
 {
-	const struct server_conf *conf = &c->server->conf;
 	struct exchange *x = c->x;
 	uint64_t sure = body_get_remaining(&x->decoder);
 	size_t n = sure < HTTP_MOVE ? (size_t)sure : HTTP_MOVE;
-	ssize_t got = conf->ops->recv_direct(conf->arg, &x->rq, c->transport.fd, n);
+	ssize_t got = x->rq.ops->on_splice_in(&x->rq, c->transport.fd, n);
 
 	if (got == -EAGAIN)
 		return 1;

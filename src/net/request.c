@@ -325,10 +325,11 @@ static void request_decide_close(struct exchange *x)
 {
 	const struct http_head *h = &x->http.head;
 	struct conn *c = x->conn;
+	enum request_phase phase = conn_get_phase(c);
 
-	assert(c->state == C_ROUTE || c->state == C_READY || c->state == C_WAIT);
+	assert(phase == REQUEST_ROUTED || phase == REQUEST_READY);
 	x->last = !h->keep_alive || c->server->stopping ||
-		(c->state == C_ROUTE && h->framing != HTTP_NO_BODY);
+		(phase == REQUEST_ROUTED && h->framing != HTTP_NO_BODY);
 }
 
 static void request_send_reply(struct conn *c)
@@ -426,7 +427,7 @@ bool request_write(struct request *rq, struct str piece)
 	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 
-	assert(c->state == C_PART || c->state == C_OWED);
+	assert(conn_get_phase(c) == REQUEST_PARTS);
 	assert(x->offered == 0 || x->copies);
 	request_put_piece(x, request_put_offered(x, piece));
 	if (c->state == C_OWED && (x->out.n || x->out.err)) {
@@ -447,10 +448,9 @@ bool request_offer(struct request *rq, size_t n)
 	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 
-	assert(c->state == C_PART || c->state == C_OWED);
+	assert(conn_get_phase(c) == REQUEST_PARTS);
 	assert(n && (x->offered == 0 || x->copies));
-	if (x->copies || x->framing == HTTP_NO_BODY ||
-		!c->server->conf.ops->send_direct ||
+	if (x->copies || x->framing == HTTP_NO_BODY || !rq->ops->on_splice_out ||
 		transport_get_plain_fd(&c->transport) < 0)
 		return false;
 	if (x->framing == HTTP_CHUNKED)
@@ -473,7 +473,7 @@ void request_end(struct request *rq)
 	struct exchange *x = request_get_exchange(rq);
 	struct conn *c = x->conn;
 
-	assert(c->state == C_PART || c->state == C_OWED);
+	assert(conn_get_phase(c) == REQUEST_PARTS);
 	if (x->framing == HTTP_CHUNKED)
 		buf_puts(&x->out, "0\r\n\r\n");
 	if (x->offered || (x->framing == HTTP_LENGTH && x->promised))
@@ -486,7 +486,7 @@ void request_abort(struct request *rq)
 {
 	struct conn *c = request_get_exchange(rq)->conn;
 
-	assert(c->state == C_PART || c->state == C_OWED);
+	assert(conn_get_phase(c) == REQUEST_PARTS);
 	c->x->out.err = ERR_CLOSED;
 	conn_set_state(c, C_SEND);
 	conn_wake(c);
@@ -552,7 +552,7 @@ void request_deny(
 	struct conn *c = x->conn;
 	unsigned ms = request_count_failure(c, p);
 
-	assert(c->state == C_ROUTE);
+	assert(conn_get_phase(c) == REQUEST_ROUTED);
 	if (!ms) {
 		request_fail(rq, status, words);
 		return;

@@ -3,7 +3,7 @@
  *
  * A request belongs to its connection. It lives from server_ops.head until it is
  * answered (request_reply, request_fail; request_end, request_abort) or
- * server_ops.aborted is called, whichever comes first. After that it must not be used.
+ * request_ops.on_close is due, whichever comes first. After that it must not be used.
  */
 #ifndef NET_REQUEST_H
 #define NET_REQUEST_H
@@ -13,16 +13,64 @@
 #include "base/list.h"
 #include "codec/http/http.h"
 
+#include <sys/types.h>
+
+struct request;
+
+/*
+ * The functions of the user of a request, who holds it. An event of the request calls
+ * them, and looks up nothing by the path again. Members may be NULL, except on_ready
+ * before the body is complete, and on_body if the body is streamed.
+ */
+struct request_ops {
+	/* The body is complete: answer now or later. */
+	void (*on_ready)(struct request *rq);
+	/*
+	 * The request cannot be answered any more: its peer has left, its body was
+	 * refused, or a deadline has passed. rq is valid only during the call.
+	 */
+	void (*on_close)(struct request *rq);
+	/* All bytes of request_write and request_offer have been sent. */
+	void (*on_writable)(struct request *rq);
+	/*
+	 * A piece of the body, for requests with body_streams. Returns how much of it is
+	 * taken. If that is not all, it is not called again before request_resume_body.
+	 */
+	size_t (*on_body)(struct request *rq, struct str piece);
+	/*
+	 * As on_body, for up to n bytes that the server has not read from the socket fd,
+	 * which saves a copy. Returns how many were taken; 0: end of the stream;
+	 * -EAGAIN: the socket is empty; -ENOBUFS: nothing more is taken before
+	 * request_resume_body; another -errno: fd cannot be used this way, and on_body is
+	 * called.
+	 */
+	ssize_t (*on_splice_in)(struct request *rq, int fd, size_t n);
+	/*
+	 * Sends up to n of the bytes of request_offer to the socket fd. Returns how many
+	 * were sent; -EAGAIN: the socket is full; -EINVAL: fd cannot be used this way,
+	 * and request_write has to supply the bytes; 0: the bytes do not exist any more,
+	 * and the reply is aborted; another -errno: the peer has left.
+	 */
+	ssize_t (*on_splice_out)(struct request *rq, int fd, size_t n);
+};
+
 struct request {
 	struct str method;
 	struct str path;    /* decoded; starts with '/', or is "*" */
 	struct str query;   /* still encoded; see request_query */
-	struct str body;    /* complete and decoded; empty before server_ops.ready */
+	struct str body;    /* complete and decoded; empty before ops->on_ready */
 	size_t body_max;    /* 0; server_ops.head raises it for routes with a body */
-	bool body_streams;  /* server_ops.head sets it: server_ops.body gets the body */
+	bool body_streams;  /* server_ops.head sets it: ops->on_body gets the body */
 	bool needs_peer;    /* cancel the request if the peer closes its side */
 	struct arena arena; /* for data that lives as long as the request */
-	void *user;         /* of the layer above; NULL at first */
+	/*
+	 * The layer above sets these; they are NULL at first. A function that sets user
+	 * sets ops, too. on_close and on_writable are called only while user is set.
+	 */
+	const struct request_ops *ops;
+	void *user;
+	const void *route; /* the row of the table in which the path was found */
+	struct str param;  /* the part of the path that has the place of a "*" */
 };
 
 /*
@@ -73,7 +121,7 @@ void request_add_field(struct request *rq, struct str name, struct str value);
  */
 void request_reply(struct request *rq, unsigned status, const char *type);
 
-/* The layer above can take more of a streamed body; see server_ops.body. */
+/* The layer above can take more of a streamed body; see on_body. */
 void request_resume_body(struct request *rq);
 
 /* For a reply whose length is known only at its end. */
@@ -81,7 +129,7 @@ void request_resume_body(struct request *rq);
 
 /*
  * Begins a reply in pieces: the head is sent at once. Legal whenever request_reply is.
- * The request lives on, and gone may still be called. If the length is unknown, an
+ * The request lives on, and on_close may still be called. If the length is unknown, an
  * HTTP/1.1 peer receives chunks, and an HTTP/1.0 peer reads until the close.
  */
 void request_begin(
@@ -91,14 +139,14 @@ void request_begin(
 /* Begins a reply that is a stream of events, with cache-control: no-cache. */
 void request_begin_events(struct request *rq);
 /*
- * Queues a copy of a piece of the reply. False if much is queued: server_ops.room is
- * called when all of it is sent. Never calls back.
+ * Queues a copy of a piece of the reply. False if much is queued: on_writable is called
+ * when all of it is sent. Never calls back.
  */
 bool request_write(struct request *rq, struct str piece) MUST_USE;
 /*
- * Queues a piece of n bytes, at least one, without a copy: server_ops.send_direct sends
- * them. Nothing may be written before server_ops.room is called. False: nothing was
- * queued, the caller has to use request_write. Never calls back.
+ * Queues a piece of n bytes, at least one, without a copy: on_splice_out sends them.
+ * Nothing may be written before on_writable is called. False: nothing was queued, the
+ * caller has to use request_write. Never calls back.
  */
 bool request_offer(struct request *rq, size_t n) MUST_USE;
 /*
@@ -156,9 +204,9 @@ void request_unwatch_peer(struct peer_watch *w);
 struct transport;
 
 /*
- * Legal in server_ops.head and .ready. Removes the connection from the server: the caller
- * owns the transport, and rest receives what follows the head. rq must not be used any
- * more.
+ * Legal in server_ops.head and on_ready. Removes the connection from the server: the
+ * caller owns the transport, and rest receives what follows the head. rq must not be used
+ * any more.
  */
 void request_take_over(struct request *rq, struct transport *t, struct buf *rest);
 

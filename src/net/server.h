@@ -9,19 +9,12 @@
 #include "net/request.h"
 #include "net/tls.h"
 
-#include <sys/types.h>
-
 struct server;
 
-/*
- * The server calls head for each request. Unless head answers it, ready or gone follows.
- * Unless it is answered in ready or later, gone follows. body and room are for streamed
- * bodies and replies, and may be NULL.
- */
 struct server_ops {
 	/*
-	 * The head is complete; none of the body is handled. Sets rq->body_max, or
-	 * answers.
+	 * The head of a request is complete; none of the body is handled. Answers, or
+	 * sets rq->ops and rq->body_max.
 	 */
 	void (*head)(void *arg, struct request *rq);
 	/*
@@ -30,35 +23,6 @@ struct server_ops {
 	 * is answered with 503. May be NULL.
 	 */
 	bool (*has_memory)(void *arg, uint64_t n);
-	/*
-	 * A piece of the body, for requests with body_streams. Returns how much of it is
-	 * taken. If that is not all, body is not called again before request_resume_body.
-	 */
-	size_t (*body)(void *arg, struct request *rq, struct str piece);
-	/*
-	 * As body, for up to n bytes that the server has not read from the socket fd,
-	 * which saves a copy. Returns how many were taken; 0: end of the stream;
-	 * -EAGAIN: the socket is empty; -ENOBUFS: nothing more is taken before
-	 * request_resume_body; another -errno: fd cannot be used this way, and body is
-	 * called. May be NULL.
-	 */
-	ssize_t (*recv_direct)(void *arg, struct request *rq, int fd, size_t n);
-	/* The body is complete: answer now or later. */
-	void (*ready)(void *arg, struct request *rq);
-	/*
-	 * Sends up to n of the bytes of request_offer to the socket fd. Returns how many
-	 * were sent; -EAGAIN: the socket is full; -EINVAL: fd cannot be used this way,
-	 * and request_write has to supply the bytes; 0: the bytes do not exist any more,
-	 * and the reply is aborted; another -errno: the peer has left. May be NULL.
-	 */
-	ssize_t (*send_direct)(void *arg, struct request *rq, int fd, size_t n);
-	/* All bytes of request_write and request_offer have been sent. */
-	void (*writable)(void *arg, struct request *rq);
-	/*
-	 * The request cannot be answered any more: its peer has left, its body was
-	 * refused, or a deadline has passed. rq is valid only during the call.
-	 */
-	void (*aborted)(void *arg, struct request *rq);
 	/* After server_stop: the last connection has ended. May be NULL. */
 	void (*drained)(void *arg);
 };
@@ -83,8 +47,8 @@ struct server_conf {
 struct server *server_new(
 	struct loop *l, const struct server_conf *conf, int *err) MUST_USE;
 /*
- * Closes every connection (gone is called where it is due) and all fds. Among the
- * server_ops only drained may call this function.
+ * Closes every connection (on_close is called where it is due) and all fds. No callback
+ * except drained may call this function.
  */
 void server_del(struct server *s);
 

@@ -51,7 +51,7 @@ struct ws_conf {
 
 /*
  * Answers a request for a WebSocket and takes its connection over; rq must not be used
- * any more. Legal in server_ops.ready. protocol is the offered subprotocol that the
+ * any more. Legal in request_ops.on_ready. protocol is the offered subprotocol that the
  * server selects, or empty. 1: there is no connection, and rq has been answered or its
  * connection closed.
  */

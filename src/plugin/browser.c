@@ -248,8 +248,7 @@ static void browser_stop_plugin(struct plugin_instance *p)
 }
 
 static const struct plugin_endpoint routes[] = {
-	{"GET", "/v1/browser/screen", screen_handle, screen_on_disconnect,
-		screen_on_writable},
+	{"GET", "/v1/browser/screen", screen_handle},
 	{0},
 };
 

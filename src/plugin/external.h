@@ -60,9 +60,8 @@ void external_write_info(const struct plugin_instance *p, struct jw *w);
 /* For action->start, if p->own is set, and for action->abandon. */
 int external_builtin_run(struct plugin_instance *p, struct act *a) MUST_USE;
 void external_abandon(struct act *a);
-/* For the handle of a route, if p->own is set, and for its gone; see docs/plugins.md. */
+/* For the handle of a route, if p->own is set; see docs/plugins.md. */
 void external_builtin_handle(struct plugin_instance *p, struct request *rq);
-void external_on_disconnect(struct request *rq);
 /* Whether the process runs. A call may start it. */
 bool external_builtin_is_running(const struct plugin_instance *p);
 /* Sends a frame with the member op alone, if the process is ready. */

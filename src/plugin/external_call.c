@@ -306,8 +306,37 @@ int external_builtin_run(struct plugin_instance *p, struct act *a)
 	return external_submit_action(p->data, a, 0);
 }
 
+static void external_cancel_call(struct call *c)
+{
+	struct external *e = c->e;
+	uint64_t id = c->state >= CALL_SENT ? c->id : 0;
+
+	external_unlink_call(c);
+	if (id)
+		external_send_op(e, "cancel", id);
+}
+
+static void external_on_disconnect(struct request *rq)
+{
+	external_cancel_call(rq->user);
+}
+
+static void external_on_writable(struct request *rq)
+{
+	struct call *c = rq->user;
+
+	if (c->state != CALL_FULL)
+		return;
+	c->state = CALL_OPEN;
+	external_send_op(c->e, "more", c->id);
+}
+
 static void external_submit_request(struct external *e, struct request *rq)
 {
+	static const struct request_ops ops = {
+		.on_close = external_on_disconnect,
+		.on_writable = external_on_writable,
+	};
 	struct call *c = arena_alloc(&rq->arena, sizeof(*c));
 
 	if (!c) {
@@ -316,6 +345,7 @@ static void external_submit_request(struct external *e, struct request *rq)
 		return;
 	}
 	*c = (struct call){.e = e, .rq = rq};
+	rq->ops = &ops;
 	rq->user = c;
 	external_submit_call(c, e->manifest.call_ms);
 }
@@ -330,25 +360,10 @@ void external_builtin_handle(struct plugin_instance *p, struct request *rq)
 	external_submit_request(p->data, rq);
 }
 
-static void external_cancel_call(struct call *c)
-{
-	struct external *e = c->e;
-	uint64_t id = c->state >= CALL_SENT ? c->id : 0;
-
-	external_unlink_call(c);
-	if (id)
-		external_send_op(e, "cancel", id);
-}
-
 void external_abandon(struct act *a)
 {
 	if (a->state)
 		external_cancel_call(a->state);
-}
-
-void external_on_disconnect(struct request *rq)
-{
-	external_cancel_call(rq->user);
 }
 
 /* --- From the plugin ------------------------------------------------------ */
@@ -447,16 +462,6 @@ static void external_send_piece(struct call *c, struct str body, bool more)
 	} else {
 		c->state = CALL_FULL;
 	}
-}
-
-void external_on_writable(struct request *rq)
-{
-	struct call *c = rq->user;
-
-	if (!c || c->state != CALL_FULL)
-		return;
-	c->state = CALL_OPEN;
-	external_send_op(c->e, "more", c->id);
 }
 
 void external_end_streams(struct external *e)

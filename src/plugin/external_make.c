@@ -63,9 +63,8 @@ static int external_make_routes(struct external *e)
 		char path[sizeof("/plugins/") + PLUGIN_NAME_MAX + PLUGIN_PATH_MAX];
 
 		snprintf(path, sizeof(path), "/plugins/%s%s", e->plugin.name, r->path);
-		routes[i] = (struct plugin_endpoint){r->method,
-			arena_cstr(&e->memory, str_c(path)), external_handle,
-			external_on_disconnect, external_on_writable};
+		routes[i] = (struct plugin_endpoint){
+			r->method, arena_cstr(&e->memory, str_c(path)), external_handle};
 		if (!routes[i].path)
 			return -ENOMEM;
 	}

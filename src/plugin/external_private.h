@@ -131,7 +131,6 @@ void external_channel_ready(struct io *io, uint32_t events);
 
 /* For the routes and the actions of the plugin. */
 void external_handle(struct plugin_instance *p, struct request *rq);
-void external_on_writable(struct request *rq);
 int external_run(struct act *a);
 /* Ends streams of events, which would otherwise delay the end of the server. */
 void external_end_streams(struct external *e);

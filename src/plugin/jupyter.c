@@ -307,10 +307,10 @@ static void jupyter_restart(struct plugin_instance *p, struct request *rq)
 }
 
 static const struct plugin_endpoint routes[] = {
-	{"GET", "/v1/kernels", jupyter_reply_list, NULL, NULL},
-	{"GET", "/v1/kernels/outputs", jupyter_reply_outputs, NULL, NULL},
-	{"POST", "/v1/kernels/interrupt", jupyter_interrupt, NULL, NULL},
-	{"POST", "/v1/kernels/restart", jupyter_restart, NULL, NULL},
+	{"GET", "/v1/kernels", jupyter_reply_list},
+	{"GET", "/v1/kernels/outputs", jupyter_reply_outputs},
+	{"POST", "/v1/kernels/interrupt", jupyter_interrupt},
+	{"POST", "/v1/kernels/restart", jupyter_restart},
 	{0},
 };
 

@@ -287,12 +287,15 @@ static const struct plugin_endpoint *plugin_set_next_route(
 	return NULL;
 }
 
-const struct plugin_endpoint *plugin_find_route(
-	const struct plugin_set *ps, struct str method, struct str path)
+const struct plugin_endpoint *plugin_find_route(struct plugin_set *ps, struct str method,
+	struct str path, struct plugin_instance **plugin)
 {
 	struct place at = {0};
+	const struct plugin_endpoint *r = plugin_set_next_route(ps, &at, method, path);
 
-	return plugin_set_next_route(ps, &at, method, path);
+	if (r)
+		*plugin = &ps->plug[at.plug];
+	return r;
 }
 
 void plugin_put_methods(const struct plugin_set *ps, struct str path, struct buf *methods)
@@ -302,15 +305,6 @@ void plugin_put_methods(const struct plugin_set *ps, struct str path, struct buf
 
 	while ((r = plugin_set_next_route(ps, &at, STR(""), path)))
 		buf_fmt(methods, "%s%s", methods->n ? ", " : "", r->method);
-}
-
-void plugin_handle_request(struct plugin_set *ps, struct request *rq)
-{
-	struct place at = {0};
-	const struct plugin_endpoint *r =
-		plugin_set_next_route(ps, &at, rq->method, rq->path);
-
-	r->handle(&ps->plug[at.plug], rq);
 }
 
 void plugin_set_write_info(const struct plugin_set *ps, struct jw *w)

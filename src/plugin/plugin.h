@@ -23,12 +23,6 @@ struct plugin_endpoint {
 	const char *path; /* a "*" at its end matches any rest of a path */
 	/* Answers at once, or later. p->state is the plugin's availability. */
 	void (*handle)(struct plugin_instance *p, struct request *rq);
-	/*
-	 * The client has disconnected, while rq->user is set. NULL: handle never waits.
-	 */
-	void (*on_disconnect)(struct request *rq);
-	/* All of a piece of the reply has been sent. May be NULL. */
-	void (*on_writable)(struct request *rq);
 };
 
 struct plugin {
@@ -105,16 +99,14 @@ bool plugin_set_is_requested(struct plugin_set *ps, const struct plugin *plugin)
 /* Finds an action of any plugin; for box->find_plugin_action. NULL: there is none. */
 const struct action *plugin_find_action(const struct box *box, struct str name);
 /*
- * Finds a route of any plugin with that path. An empty method matches any. NULL: there is
- * none.
+ * Finds a route of any plugin with that path, and its plugin. An empty method matches
+ * any. NULL: there is none.
  */
-const struct plugin_endpoint *plugin_find_route(
-	const struct plugin_set *ps, struct str method, struct str path);
+const struct plugin_endpoint *plugin_find_route(struct plugin_set *ps, struct str method,
+	struct str path, struct plugin_instance **plugin);
 /* Appends the methods of that path to a comma-separated list. */
 void plugin_put_methods(
 	const struct plugin_set *ps, struct str path, struct buf *methods);
-/* Calls the handle of the request's route, which must exist. */
-void plugin_handle_request(struct plugin_set *ps, struct request *rq);
 /* Writes the member "plugins" of /server_info, if any plugin is requested. */
 void plugin_set_write_info(const struct plugin_set *ps, struct jw *w);
 

@@ -108,8 +108,23 @@ static struct screen *screen_of(struct plugin_instance *p)
 	return p->extra ? p->extra : screen_new(p);
 }
 
+static void screen_on_writable(struct request *rq)
+{
+	struct viewer *v = rq->user;
+
+	v->full = false;
+	screen_send_picture(v->screen, v);
+}
+
+static void screen_on_close(struct request *rq)
+{
+	screen_del_viewer(rq->user);
+}
+
 static void screen_add_viewer(struct plugin_instance *p, struct request *rq)
 {
+	static const struct request_ops ops = {
+		.on_close = screen_on_close, .on_writable = screen_on_writable};
 	struct viewer *v = arena_alloc(&rq->arena, sizeof(*v));
 	struct screen *s = v ? screen_of(p) : NULL;
 
@@ -124,6 +139,7 @@ static void screen_add_viewer(struct plugin_instance *p, struct request *rq)
 		return;
 	}
 	*v = (struct viewer){.screen = s, .rq = rq};
+	rq->ops = &ops;
 	rq->user = v;
 	rq->needs_peer = true;
 	request_add_field(rq, STR("cache-control"), STR("no-store"));
@@ -211,30 +227,4 @@ void screen_handle(struct plugin_instance *p, struct request *rq)
 		screen_add_viewer(p, rq);
 	else
 		external_builtin_handle(p, rq);
-}
-
-/* Whether the request is for a stream, and not for a single picture. */
-static bool screen_is_stream(struct request *rq)
-{
-	struct str stream;
-
-	return request_query(rq, STR("stream"), &stream) == 0;
-}
-
-void screen_on_writable(struct request *rq)
-{
-	struct viewer *v = rq->user;
-
-	if (!v || !screen_is_stream(rq))
-		return;
-	v->full = false;
-	screen_send_picture(v->screen, v);
-}
-
-void screen_on_disconnect(struct request *rq)
-{
-	if (screen_is_stream(rq))
-		screen_del_viewer(rq->user);
-	else
-		external_on_disconnect(rq);
 }

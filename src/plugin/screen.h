@@ -14,7 +14,5 @@ void screen_drain(struct plugin_instance *p);
 
 /* For the route. */
 void screen_handle(struct plugin_instance *p, struct request *rq);
-void screen_on_writable(struct request *rq);
-void screen_on_disconnect(struct request *rq);
 
 #endif

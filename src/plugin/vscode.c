@@ -469,7 +469,7 @@ static void vscode_write_info(const struct plugin_instance *p, struct jw *w)
 }
 
 static const struct plugin_endpoint routes[] = {
-	{"GET", "/vscode/connection_token", vscode_reply_token, NULL, NULL},
+	{"GET", "/vscode/connection_token", vscode_reply_token},
 	{0},
 };
 

@@ -1,7 +1,6 @@
 #include "server/api.h"
 
 #include "action/session.h"
-#include "base/clock.h"
 #include "limits.h"
 #include "net/session_key.h"
 #include "plugin/plugin.h"
@@ -11,7 +10,6 @@
 #include "server/idempotency/idem.h"
 #include "server/info.h"
 #include "server/origin.h"
-#include "server/params.h"
 #include "server/process/process_attach.h"
 #include "server/process/processes.h"
 #include "server/sandbox_mcp.h"
@@ -19,11 +17,8 @@
 #include "server/status.h"
 #include "server/stream/stream.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-
-enum { API_MESSAGE_MAX = 512 };
 
 static void api_get_alive(struct api *api, struct request *rq, struct str name)
 {
@@ -40,16 +35,21 @@ static void api_get_server_info(struct api *api, struct request *rq, struct str 
 	request_reply(rq, 200, API_JSON);
 }
 
-void api_refuse(struct request *rq, unsigned status, const char *errors)
+void api_write_detail(struct buf *out, struct str detail)
 {
-	struct buf *out = request_out(rq);
 	struct jw w;
 
-	if (status == 503) {
-		api_reply_nomem(rq);
-		return;
-	}
-	buf_reset(out);
+	jw_init(&w, out);
+	jw_object(&w);
+	jw_key(&w, "detail");
+	jw_str(&w, detail);
+	jw_end(&w);
+}
+
+void api_write_errors(struct buf *out, const char *errors)
+{
+	struct jw w;
+
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "detail");
@@ -57,6 +57,16 @@ void api_refuse(struct request *rq, unsigned status, const char *errors)
 	jw_key(&w, "errors");
 	jw_cstr(&w, errors);
 	jw_end(&w);
+}
+
+void api_refuse(struct request *rq, unsigned status, const char *errors)
+{
+	if (status == 503) {
+		api_reply_nomem(rq);
+		return;
+	}
+	buf_reset(request_out(rq));
+	api_write_errors(request_out(rq), errors);
 	request_reply(rq, status, API_JSON);
 }
 
@@ -67,40 +77,7 @@ void api_reply_invalid(struct request *rq, const char *errors)
 
 void api_reply_nomem(struct request *rq)
 {
-	request_fail(rq, 503, STR("The sandbox is out of memory for this request."));
-}
-
-/* A missing content type counts as JSON. Parameters such as a charset are ignored. */
-static bool api_is_json_type(struct request *rq)
-{
-	struct str type;
-
-	if (request_header(rq, STR("content-type"), &type) != 0)
-		return true;
-	type = str_trim(str_cut(&type, ';'), " \t");
-	return str_eq_nocase(type, STR(API_JSON)) ||
-		(type.n > 5 && str_eq_nocase(str_skip(type, type.n - 5), STR("+json")));
-}
-
-/* An action that is not recorded: its answer cannot be requested again. */
-struct api_action {
-	struct request_ops request_ops;
-	struct act act;
-};
-
-static void api_abandon_action(struct request *rq)
-{
-	struct api_action *p = rq->user;
-
-	act_abandon(&p->act);
-}
-
-static void api_reply_action(struct act *a)
-{
-	struct request *rq = a->user;
-
-	rq->user = NULL;
-	request_reply(rq, 200, API_JSON);
+	request_fail(rq, 503, STR(API_NO_MEMORY));
 }
 
 void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next)
@@ -117,104 +94,6 @@ void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t ne
 	request_add_field(rq, STR("x-gap"), str_c(text));
 }
 
-static bool api_is_peer_closed(const struct act *a)
-{
-	return request_is_half_closed(a->user);
-}
-
-static void api_fail_action(struct request *rq, const char *why)
-{
-	char words[API_MESSAGE_MAX];
-
-	snprintf(words, sizeof(words), "Internal server error: %s", why);
-	request_fail(rq, 500, str_c(words));
-}
-
-static void api_start_action(struct api *api, struct request *rq, struct json_val event)
-{
-	struct api_action *p = arena_alloc(&rq->arena, sizeof(*p));
-	const char *why = "";
-	int r = -ENOMEM;
-
-	if (p) {
-		p->request_ops.on_close = api_abandon_action;
-		p->act = (struct act){
-			.box = api->box,
-			.arena = &rq->arena,
-			.out = request_out(rq),
-			.event = event,
-			.done = api_reply_action,
-			.is_disconnected = api_is_peer_closed,
-			.user = rq,
-		};
-		rq->user = p;
-		api->last_action = clock_ms();
-		r = act_start(&p->act, &why);
-	}
-	/* With ACT_WAIT the reply follows later, or was sent already. */
-	if (r == ACT_WAIT)
-		return;
-	rq->user = NULL;
-	if (r == ACT_DONE)
-		request_reply(rq, 200, API_JSON);
-	else if (r == ACT_FAIL)
-		api_fail_action(rq, p->act.why);
-	else if (r == ERR_TYPE)
-		api_reply_invalid(rq, why);
-	else
-		api_reply_nomem(rq);
-}
-
-static void api_execute_action(struct api *api, struct request *rq, struct str name)
-{
-	struct params p = {.arena = &rq->arena};
-	struct json_val event;
-	struct str key;
-	int r;
-
-	(void)name;
-	if (!api_is_json_type(rq)) {
-		api_reply_invalid(rq, "the content type must be application/json");
-		return;
-	}
-	r = request_header(rq, STR("idempotency-key"), &key);
-	if (r == ERR_DUPLICATE) {
-		api_reply_invalid(rq, "Idempotency-Key is given twice");
-		return;
-	}
-	if (r == 0) {
-		idem_execute(api, rq, key);
-		return;
-	}
-	r = params_parse_body(&p, rq->body);
-	if (r) {
-		api_refuse(rq, (unsigned)r, p.error);
-		return;
-	}
-	event = json_get(p.body, "action");
-	if (json_type(event) != JSON_OBJECT)
-		api_reply_invalid(rq, "body: an object under \"action\" is required");
-	else if (!idem_execute_event(api, rq, event))
-		api_start_action(api, rq, event);
-}
-
-/* The connection of an action's request is closed. */
-static void api_on_action_close(struct request *rq)
-{
-	const struct request_ops *q = rq->user;
-
-	q->on_close(rq);
-}
-
-/* The socket is writable again. Replies that are not streamed need no callback. */
-static void api_on_action_writable(struct request *rq)
-{
-	const struct request_ops *q = rq->user;
-
-	if (q->on_writable)
-		q->on_writable(rq);
-}
-
 enum access { ACCESS_OPEN, ACCESS_KEY };
 
 static const struct route {
@@ -223,66 +102,51 @@ static const struct route {
 	enum access access;
 	size_t body_max; /* more than HTTP_BODY_MAX: streamed, and handle gets the head */
 	void (*handle)(struct api *api, struct request *rq, struct str name);
-	void (*on_close)(struct request *rq); /* called if rq->user is set */
 } routes[] = {
-	{"GET", "/alive", ACCESS_OPEN, 0, api_get_alive, NULL},
-	{"GET", "/server_info", ACCESS_OPEN, 0, api_get_server_info, NULL},
-	{"POST", "/execute_action", ACCESS_KEY, HTTP_BODY_MAX, api_execute_action,
-		api_on_action_close},
-	{"POST", "/upload_file", ACCESS_KEY, TRANSFER_BODY_MAX, files_upload,
-		transfer_on_close},
-	{"GET", "/download_files", ACCESS_KEY, 0, files_download, transfer_on_close},
-	{"POST", "/list_files", ACCESS_KEY, TRANSFER_LIST_MAX, files_list,
-		transfer_on_close},
-	{"GET", "/v1/files", ACCESS_KEY, 0, files_get, transfer_on_close},
-	{"PUT", "/v1/files", ACCESS_KEY, TRANSFER_BODY_MAX, files_put, transfer_on_close},
-	{"DELETE", "/v1/files", ACCESS_KEY, 0, files_remove, transfer_on_close},
-	{"GET", "/v1/files/tar", ACCESS_KEY, 0, files_get_tar, transfer_on_close},
-	{"PUT", "/v1/files/tar", ACCESS_KEY, TRANSFER_BODY_MAX, files_put_tar,
-		transfer_on_close},
-	{"GET", "/v1/files/stat", ACCESS_KEY, 0, files_stat, transfer_on_close},
-	{"POST", "/v1/files/mkdir", ACCESS_KEY, 0, files_mkdir, transfer_on_close},
-	{"POST", "/v1/files/mv", ACCESS_KEY, 0, files_move, transfer_on_close},
-	{"GET", "/v1/actions/*", ACCESS_KEY, 0, idem_get, api_on_action_close},
-	{"PUT", "/v1/actions/*", ACCESS_KEY, HTTP_BODY_MAX, idem_put,
-		api_on_action_close},
-	{"DELETE", "/v1/actions/*", ACCESS_KEY, 0, idem_ack, NULL},
-	{"GET", "/v1/actions/*/out", ACCESS_KEY, 0, idem_get_output, api_on_action_close},
-	{"POST", "/v1/actions/*/cancel", ACCESS_KEY, IDEM_CANCEL_MAX, idem_cancel,
-		api_on_action_close},
-	{"GET", "/v1/events", ACCESS_KEY, 0, idem_events, api_on_action_close},
-	{"GET", "/v1/processes", ACCESS_KEY, 0, processes_list, NULL},
-	{"POST", "/v1/processes", ACCESS_KEY, HTTP_BODY_MAX, processes_start,
-		api_on_action_close},
-	{"GET", "/v1/processes/*", ACCESS_KEY, 0, processes_get, api_on_action_close},
-	{"DELETE", "/v1/processes/*", ACCESS_KEY, 0, processes_delete,
-		api_on_action_close},
-	{"GET", "/v1/processes/*/stdout", ACCESS_KEY, 0, processes_read,
-		api_on_action_close},
-	{"GET", "/v1/processes/*/stderr", ACCESS_KEY, 0, processes_read,
-		api_on_action_close},
-	{"GET", "/v1/processes/*/pty", ACCESS_KEY, 0, processes_read,
-		api_on_action_close},
-	{"PUT", "/v1/processes/*/stdin", ACCESS_KEY, TRANSFER_BODY_MAX, processes_stdin,
-		api_on_action_close},
-	{"GET", "/v1/processes/*/attach", ACCESS_KEY, 0, process_attach, NULL},
+	{"GET", "/alive", ACCESS_OPEN, 0, api_get_alive},
+	{"GET", "/server_info", ACCESS_OPEN, 0, api_get_server_info},
+	{"POST", "/execute_action", ACCESS_KEY, HTTP_BODY_MAX, idem_execute},
+	{"POST", "/upload_file", ACCESS_KEY, TRANSFER_BODY_MAX, files_upload},
+	{"GET", "/download_files", ACCESS_KEY, 0, files_download},
+	{"POST", "/list_files", ACCESS_KEY, TRANSFER_LIST_MAX, files_list},
+	{"GET", "/v1/files", ACCESS_KEY, 0, files_get},
+	{"PUT", "/v1/files", ACCESS_KEY, TRANSFER_BODY_MAX, files_put},
+	{"DELETE", "/v1/files", ACCESS_KEY, 0, files_remove},
+	{"GET", "/v1/files/tar", ACCESS_KEY, 0, files_get_tar},
+	{"PUT", "/v1/files/tar", ACCESS_KEY, TRANSFER_BODY_MAX, files_put_tar},
+	{"GET", "/v1/files/stat", ACCESS_KEY, 0, files_stat},
+	{"POST", "/v1/files/mkdir", ACCESS_KEY, 0, files_mkdir},
+	{"POST", "/v1/files/mv", ACCESS_KEY, 0, files_move},
+	{"GET", "/v1/actions/*", ACCESS_KEY, 0, idem_get},
+	{"PUT", "/v1/actions/*", ACCESS_KEY, HTTP_BODY_MAX, idem_put},
+	{"DELETE", "/v1/actions/*", ACCESS_KEY, 0, idem_ack},
+	{"GET", "/v1/actions/*/out", ACCESS_KEY, 0, idem_get_output},
+	{"POST", "/v1/actions/*/cancel", ACCESS_KEY, IDEM_CANCEL_MAX, idem_cancel},
+	{"GET", "/v1/events", ACCESS_KEY, 0, idem_events},
+	{"GET", "/v1/processes", ACCESS_KEY, 0, processes_list},
+	{"POST", "/v1/processes", ACCESS_KEY, HTTP_BODY_MAX, processes_start},
+	{"GET", "/v1/processes/*", ACCESS_KEY, 0, processes_get},
+	{"DELETE", "/v1/processes/*", ACCESS_KEY, 0, processes_delete},
+	{"GET", "/v1/processes/*/stdout", ACCESS_KEY, 0, processes_read},
+	{"GET", "/v1/processes/*/stderr", ACCESS_KEY, 0, processes_read},
+	{"GET", "/v1/processes/*/pty", ACCESS_KEY, 0, processes_read},
+	{"PUT", "/v1/processes/*/stdin", ACCESS_KEY, TRANSFER_BODY_MAX, processes_stdin},
+	{"GET", "/v1/processes/*/attach", ACCESS_KEY, 0, process_attach},
 	{"POST", "/v1/processes/*/signal", ACCESS_KEY, PROCESS_REQUEST_MAX,
-		processes_signal, NULL},
+		processes_signal},
 	{"POST", "/v1/processes/*/resize", ACCESS_KEY, PROCESS_REQUEST_MAX,
-		processes_resize, NULL},
-	{"GET", "/v1/status", ACCESS_KEY, 0, status_get, NULL},
-	{"GET", "/v1/sessions", ACCESS_KEY, 0, sessions_list, NULL},
-	{"DELETE", "/v1/sessions/*", ACCESS_KEY, 0, sessions_end, sessions_on_end_close},
-	{"GET", "/v1/sessions/*/output", ACCESS_KEY, 0, sessions_output, NULL},
-	{"GET", "/v1/glob", ACCESS_KEY, 0, search_handle_glob, search_on_close},
-	{"GET", "/v1/grep", ACCESS_KEY, 0, search_handle_grep, search_on_close},
-	{"GET", "/v1/stream", ACCESS_KEY, 0, streams_open, NULL},
-	{"GET", "/v1/watch", ACCESS_KEY, 0, files_watch, transfer_on_close},
-	{"POST", "/v1/grep", ACCESS_KEY, SEARCH_REQUEST_MAX, search_handle_grep,
-		search_on_close},
-	{"POST", "/mcp/sandbox", ACCESS_KEY, HTTP_BODY_MAX, sandbox_mcp_post,
-		mcp_server_on_disconnect},
-	{"DELETE", "/mcp/sandbox", ACCESS_KEY, 0, sandbox_mcp_delete, NULL},
+		processes_resize},
+	{"GET", "/v1/status", ACCESS_KEY, 0, status_get},
+	{"GET", "/v1/sessions", ACCESS_KEY, 0, sessions_list},
+	{"DELETE", "/v1/sessions/*", ACCESS_KEY, 0, sessions_end},
+	{"GET", "/v1/sessions/*/output", ACCESS_KEY, 0, sessions_output},
+	{"GET", "/v1/glob", ACCESS_KEY, 0, search_handle_glob},
+	{"GET", "/v1/grep", ACCESS_KEY, 0, search_handle_grep},
+	{"GET", "/v1/stream", ACCESS_KEY, 0, streams_open},
+	{"GET", "/v1/watch", ACCESS_KEY, 0, files_watch},
+	{"POST", "/v1/grep", ACCESS_KEY, SEARCH_REQUEST_MAX, search_handle_grep},
+	{"POST", "/mcp/sandbox", ACCESS_KEY, HTTP_BODY_MAX, sandbox_mcp_post},
+	{"DELETE", "/mcp/sandbox", ACCESS_KEY, 0, sandbox_mcp_delete},
 };
 
 static bool api_match_route(const struct route *route, struct str path, struct str *name)
@@ -298,21 +162,13 @@ static bool api_match_route(const struct route *route, struct str path, struct s
 					: name->n == 0;
 }
 
-static const struct route *api_find_path(struct str path)
-{
-	struct str name;
-
-	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (api_match_route(&routes[i], path, &name))
-			return &routes[i];
-	return NULL;
-}
-
-static const struct route *api_find_route(const struct request *rq, struct str *name)
+/* The route of a path and a method; an empty method matches any. NULL: there is none. */
+static const struct route *api_find_route(
+	struct str method, struct str path, struct str *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-		if (api_match_route(&routes[i], rq->path, name) &&
-			str_eq(rq->method, str_c(routes[i].method)))
+		if (api_match_route(&routes[i], path, name) &&
+			(!method.n || str_eq(method, str_c(routes[i].method))))
 			return &routes[i];
 	return NULL;
 }
@@ -337,7 +193,11 @@ static bool api_has_valid_key(const struct api *api, const struct request *rq)
 
 static bool api_is_known_path(const struct api *api, struct str path)
 {
-	return api_find_path(path) || plugin_find_route(api->box->plugs, STR(""), path);
+	struct plugin_instance *plugin;
+	struct str name;
+
+	return api_find_route(STR(""), path, &name) ||
+		plugin_find_route(api->box->plugs, STR(""), path, &plugin);
 }
 
 /* Adds Allow with all methods of the path. */
@@ -417,13 +277,58 @@ static bool api_check_origin(const struct api *api, struct request *rq)
 	return !status;
 }
 
+/* The request is that of a row of the table. */
+static void api_on_route_ready(struct request *rq)
+{
+	const struct route *route = rq->route;
+	struct api *api = rq->user;
+
+	rq->user = NULL;
+	route->handle(api, rq, rq->param);
+}
+
+/* The request is that of a plugin. */
+static void api_on_plugin_ready(struct request *rq)
+{
+	const struct plugin_endpoint *route = rq->route;
+	struct plugin_instance *plugin = rq->user;
+
+	rq->user = NULL;
+	route->handle(plugin, rq);
+}
+
+/* False: there is no route, and the request is answered. */
+static bool api_find_handler(struct api *api, struct request *rq)
+{
+	static const struct request_ops of_table = {.on_ready = api_on_route_ready};
+	static const struct request_ops of_plugin = {.on_ready = api_on_plugin_ready};
+	const struct route *route = api_find_route(rq->method, rq->path, &rq->param);
+	struct plugin_instance *plugin;
+
+	if (route) {
+		rq->ops = &of_table;
+		rq->user = api;
+		rq->route = route;
+		rq->body_max = route->body_max;
+		return true;
+	}
+	rq->route = plugin_find_route(api->box->plugs, rq->method, rq->path, &plugin);
+	if (!rq->route) {
+		api_reply_no_route(api, rq);
+		return false;
+	}
+	rq->ops = &of_plugin;
+	rq->user = plugin;
+	rq->body_max = HTTP_BODY_MAX;
+	return true;
+}
+
 /* The key is checked first: without it, no reply reveals which paths exist. */
 static void api_on_head(void *arg, struct request *rq)
 {
 	struct api *api = arg;
-	const struct route *known = api_find_path(rq->path);
-	const struct route *route;
 	struct str name;
+	const struct route *known = api_find_route(STR(""), rq->path, &name);
 
 	if (!api_check_origin(api, rq))
 		return;
@@ -436,17 +341,9 @@ static void api_on_head(void *arg, struct request *rq)
 		if (!api_check_lease(api, rq))
 			return;
 	}
-	route = api_find_route(rq, &name);
-	if (!route) {
-		if (plugin_find_route(api->box->plugs, rq->method, rq->path))
-			rq->body_max = HTTP_BODY_MAX;
-		else
-			api_reply_no_route(api, rq);
-		return;
-	}
-	rq->body_max = route->body_max;
-	if (rq->body_max > HTTP_BODY_MAX)
-		route->handle(api, rq, name);
+	/* A body that is streamed goes to the handler, which therefore begins now. */
+	if (api_find_handler(api, rq) && rq->body_max > HTTP_BODY_MAX)
+		rq->ops->on_ready(rq);
 }
 
 /* Any body is accepted if the memory of the sandbox is unknown or unlimited. */
@@ -459,94 +356,6 @@ static bool api_has_memory(void *arg, uint64_t n)
 		n + HTTP_BODY_RESERVE <= available;
 }
 
-/* For requests whose body is streamed. NULL: it belongs to a transfer. */
-static const struct request_ops *api_find_request_ops(const struct request *rq)
-{
-	struct str name;
-	const struct route *route = api_find_route(rq, &name);
-
-	return route && route->on_close == api_on_action_close ? rq->user : NULL;
-}
-
-static size_t api_on_body(void *arg, struct request *rq, struct str piece)
-{
-	const struct request_ops *q = api_find_request_ops(rq);
-
-	(void)arg;
-	return q ? q->on_body(rq, piece) : transfer_on_body(rq, piece);
-}
-
-static ssize_t api_on_splice_in(void *arg, struct request *rq, int fd, size_t n)
-{
-	const struct request_ops *q = api_find_request_ops(rq);
-
-	(void)arg;
-	return q ? q->on_splice_in(rq, fd, n) : transfer_on_splice_in(rq, fd, n);
-}
-
-static ssize_t api_on_splice_out(void *arg, struct request *rq, int fd, size_t n)
-{
-	(void)arg;
-	return transfer_on_splice_out(rq, fd, n);
-}
-
-static void api_on_ready(void *arg, struct request *rq)
-{
-	const struct route *route;
-	struct api *api = arg;
-	struct str name;
-
-	if (rq->body_streams) {
-		const struct request_ops *q = api_find_request_ops(rq);
-
-		if (q)
-			q->on_ready(rq);
-		else
-			transfer_on_ready(rq);
-		return;
-	}
-	route = api_find_route(rq, &name);
-	if (route)
-		route->handle(api, rq, name);
-	else
-		plugin_handle_request(api->box->plugs, rq);
-}
-
-static void api_on_writable(void *arg, struct request *rq)
-{
-	const struct plugin_endpoint *more;
-	const struct route *route;
-	struct api *api = arg;
-	struct str name;
-
-	route = api_find_route(rq, &name);
-	if (route && route->on_close == transfer_on_close)
-		transfer_on_writable(rq);
-	else if (route && route->on_close == api_on_action_close && rq->user)
-		api_on_action_writable(rq);
-	if (route)
-		return;
-	more = plugin_find_route(api->box->plugs, rq->method, rq->path);
-	if (more->on_writable)
-		more->on_writable(rq);
-}
-
-static void api_on_close(void *arg, struct request *rq)
-{
-	const struct route *route;
-	struct api *api = arg;
-	struct str name;
-
-	if (!rq->user)
-		return;
-	route = api_find_route(rq, &name);
-	if (route)
-		route->on_close(rq);
-	else
-		plugin_find_route(api->box->plugs, rq->method, rq->path)
-			->on_disconnect(rq);
-}
-
 static void api_on_drained(void *arg)
 {
 	struct api *api = arg;
@@ -557,11 +366,5 @@ static void api_on_drained(void *arg)
 const struct server_ops api_ops = {
 	.head = api_on_head,
 	.has_memory = api_has_memory,
-	.body = api_on_body,
-	.recv_direct = api_on_splice_in,
-	.send_direct = api_on_splice_out,
-	.ready = api_on_ready,
-	.writable = api_on_writable,
-	.aborted = api_on_close,
 	.drained = api_on_drained,
 };

@@ -13,23 +13,15 @@
 enum { INFO_CACHE_MAX = 1024 }; /* bytes: eleven numbers and their names */
 
 #define API_JSON "application/json"
+/* Messages of several replies. */
+#define API_NO_MEMORY "The sandbox is out of memory for this request."
+#define API_NO_ACTION "body: an object under \"action\" is required"
 
 struct attachments;
 struct entrypoint;
 struct idem;
 struct processes;
 struct streams;
-
-/* The first member of what rq->user points to on routes of actions and processes. */
-struct request_ops {
-	void (*on_close)(struct request *rq); /* the peer has closed the connection */
-	void (*on_writable)(
-		struct request *rq); /* see server_ops; NULL: nothing streams */
-	/* For bodies that are streamed; see server_ops. */
-	size_t (*on_body)(struct request *rq, struct str piece);
-	ssize_t (*on_splice_in)(struct request *rq, int fd, size_t n);
-	void (*on_ready)(struct request *rq);
-};
 
 /* The member "resources" of /server_info, cached: it costs a dozen system calls. */
 struct info_cache {
@@ -53,7 +45,7 @@ struct api {
 	struct streams *streams;
 };
 
-/* The callbacks for server_new; their arg is a struct api. */
+/* For server_new; their arg is a struct api. */
 extern const struct server_ops api_ops;
 
 /* Whether key is the session key, or there is none. Takes constant time. */
@@ -63,6 +55,9 @@ bool api_check_key(const struct api *api, struct str key);
  * for bytes from offset asked on. If from is greater, [asked, from) is lost: X-Gap.
  */
 void api_add_part(struct request *rq, uint64_t asked, uint64_t from, uint64_t next);
+/* Writes {"detail"}, or {"detail", "errors"} of an invalid request, as a body. */
+void api_write_detail(struct buf *out, struct str detail);
+void api_write_errors(struct buf *out, const char *errors);
 /* Answers with {"detail", "errors"} as the contract has it; 503 as api_reply_nomem. */
 void api_refuse(struct request *rq, unsigned status, const char *errors);
 /* As api_refuse, with status 422. */

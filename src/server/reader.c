@@ -132,8 +132,6 @@ void reader_end(struct reader *r)
 void reader_init(struct reader *r, struct loop *loop, struct request *rq,
 	const struct reader_ops *ops)
 {
-	r->request_ops = (struct request_ops){
-		.on_close = reader_on_close, .on_writable = reader_on_writable};
 	r->ops = ops;
 	r->loop = loop;
 	r->rq = rq;
@@ -152,6 +150,10 @@ static void reader_begin_stream(struct reader *r)
 
 void reader_begin(struct reader *r, uint64_t wait_s)
 {
+	static const struct request_ops ops = {
+		.on_close = reader_on_close, .on_writable = reader_on_writable};
+
+	r->rq->ops = &ops;
 	r->rq->user = r;
 	r->rq->needs_peer = true;
 	if (r->mode != READER_SINGLE)

@@ -40,7 +40,6 @@ enum reader_state {
 
 /* Embedded in the request's arena. */
 struct reader {
-	struct request_ops request_ops;
 	const struct reader_ops *ops;
 	enum reader_state state;
 	enum reader_mode mode;

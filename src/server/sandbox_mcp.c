@@ -1,9 +1,7 @@
 #include "server/sandbox_mcp.h"
 
-#include "base/clock.h"
 #include "base/json_text.h"
-#include "base/log.h"
-#include "server/idempotency/idem_private.h"
+#include "server/idempotency/action_submit.h"
 #include "server/mcp_tool.h"
 
 #include <errno.h>
@@ -17,13 +15,9 @@
 struct mcp_tool_call {
 	struct mcp_call *call;
 	const struct tool *tool;
-	struct act act;
+	struct action_sink sink;
 	struct buf observation;
 	struct search *search;
-	/* For an action with an id: the recorded action is followed until its end. */
-	char id[LEDGER_ID_MAX + 1]; /* empty: no id */
-	struct waiter follower;
-	struct timer timer;
 };
 
 /* --- Results ------------------------------------------------------------------- */
@@ -167,16 +161,35 @@ static void sandbox_mcp_answer_action(struct mcp_tool_call *u)
 
 /* --- Actions ------------------------------------------------------------------- */
 
-static void sandbox_mcp_on_action_done(struct act *a)
+static struct mcp_tool_call *sandbox_mcp_get_call(const struct action_sink *s)
 {
-	sandbox_mcp_answer_action(a->user);
+	return container_of(
+		(struct action_sink *)(uintptr_t)s, struct mcp_tool_call, sink);
 }
 
-static bool sandbox_mcp_is_action_closed(const struct act *a)
+static void sandbox_mcp_on_action_done(struct action_sink *s, int status)
 {
-	const struct mcp_tool_call *u = a->user;
+	struct mcp_tool_call *u = sandbox_mcp_get_call(s);
+	struct buf text = u->observation;
 
-	return request_is_half_closed(u->call->rq);
+	if (status == 200) {
+		sandbox_mcp_answer_action(u);
+		return;
+	}
+	/* The answer frees the memory of the call, which includes u. */
+	sandbox_mcp_answer_text(u->call,
+		status > 0 ? buf_view(&text)
+			: status == ERR_CLOSED
+			? STR("The sandbox is stopping, and this action has not "
+			      "ended.")
+			: STR("The answer is no longer stored."),
+		true);
+	buf_free(&text);
+}
+
+static bool sandbox_mcp_is_action_closed(const struct action_sink *s)
+{
+	return request_is_half_closed(sandbox_mcp_get_call(s)->call->rq);
 }
 
 /* The arguments with the further members of the tool. Absent: out of memory. */
@@ -203,113 +216,6 @@ static struct json_val sandbox_mcp_add_args(struct mcp_tool_call *u, struct json
 	return r ? none : json_root(doc);
 }
 
-static void sandbox_mcp_start_action(
-	struct api *api, struct mcp_tool_call *u, struct json_val args)
-{
-	struct json_val timeout = json_get(args, "timeout");
-	int r = 0;
-
-	u->act = (struct act){
-		.box = api->box,
-		.arena = u->call->arena,
-		.out = &u->observation,
-		.done = sandbox_mcp_on_action_done,
-		.is_disconnected = sandbox_mcp_is_action_closed,
-		.user = u,
-		.args = u->tool->with ? sandbox_mcp_add_args(u, args) : args,
-	};
-	buf_init(&u->observation, OBSERVATION_MAX);
-	if (json_type(timeout) != JSON_ABSENT && json_type(timeout) != JSON_NULL &&
-		(json_double(timeout, &u->act.timeout) < 0 ||
-			!isfinite(u->act.timeout))) {
-		sandbox_mcp_answer_text(
-			u->call, STR("\"timeout\" must be a number of seconds."), true);
-		return;
-	}
-	api->last_action = clock_ms();
-	if (u->tool->with && u->act.args.at < 0)
-		r = -ENOMEM;
-	else
-		r = act_start_named(&u->act, str_c(u->tool->action));
-	/* With ACT_WAIT the answer follows later, or was given already. */
-	if (r == ACT_DONE)
-		sandbox_mcp_answer_action(u);
-	else if (r == ACT_FAIL)
-		sandbox_mcp_answer_text(u->call, str_c(u->act.why), true);
-	else if (r != ACT_WAIT) {
-		buf_free(&u->observation);
-		mcp_error(u->call, JSONRPC_INTERNAL,
-			STR("The sandbox is out of memory for this call."));
-	}
-}
-
-/* --- Actions with an id ---------------------------------------------------------- */
-
-static struct api *sandbox_mcp_get_api(const struct mcp_tool_call *u)
-{
-	return u->call->session->server->arg;
-}
-
-/* NULL: the action is not recorded any more. */
-static struct ledger_entry *sandbox_mcp_find_entry(const struct mcp_tool_call *u)
-{
-	struct ledger_entry *e;
-
-	return ledger_find(&sandbox_mcp_get_api(u)->idem->ledger, str_c(u->id), &e) ==
-			LEDGER_PRESENT
-		? e
-		: NULL;
-}
-
-static void sandbox_mcp_unfollow(struct mcp_tool_call *u)
-{
-	idem_unfollow(sandbox_mcp_get_api(u)->idem, &u->follower);
-	timer_cancel(sandbox_mcp_get_api(u)->box->loop, &u->timer);
-}
-
-/* Answers with the recorded answer of an action that has ended. This frees u. */
-static void sandbox_mcp_answer_recorded(
-	struct mcp_tool_call *u, const struct ledger_entry *e)
-{
-	struct buf text = BUF_INIT(OBSERVATION_MAX);
-	uint64_t all;
-
-	if (!e ||
-		idem_read_answer(
-			sandbox_mcp_get_api(u)->idem, e, 0, SIZE_MAX, &text, &all)) {
-		sandbox_mcp_answer_text(
-			u->call, STR("The answer is no longer stored."), true);
-	} else if (e->status >= 400) {
-		sandbox_mcp_answer_text(u->call, buf_view(&text), true);
-	} else {
-		u->observation = text;
-		sandbox_mcp_answer_action(u);
-		return;
-	}
-	buf_free(&text);
-}
-
-/* Called from the event loop, because the answer frees the call. */
-static void sandbox_mcp_on_timer(struct timer *t)
-{
-	struct mcp_tool_call *u = container_of(t, struct mcp_tool_call, timer);
-	const struct ledger_entry *e = sandbox_mcp_find_entry(u);
-
-	if (e && !idem_has_ended(e))
-		return;
-	sandbox_mcp_unfollow(u);
-	sandbox_mcp_answer_recorded(u, e);
-}
-
-static void sandbox_mcp_on_change(struct waiter *f)
-{
-	struct mcp_tool_call *u = container_of(f, struct mcp_tool_call, follower);
-
-	if (!timer_is_armed(&u->timer))
-		timer_set(sandbox_mcp_get_api(u)->box->loop, &u->timer, 0,
-			sandbox_mcp_on_timer);
-}
-
 /* Writes the object that is the body of PUT /v1/actions/ID. */
 static void sandbox_mcp_put_action(
 	struct buf *out, const struct mcp_tool_call *u, struct json_val args)
@@ -330,32 +236,64 @@ static void sandbox_mcp_put_action(
 	jw_end(&w);
 }
 
-static void sandbox_mcp_submit_action(
-	struct api *api, struct mcp_tool_call *u, struct json_val args, struct str id)
+/* The action does not begin. This ends the call. */
+static void sandbox_mcp_refuse_action(
+	struct mcp_tool_call *u, bool has_id, const struct action_refusal *why)
 {
-	struct json_val with = u->tool->with ? sandbox_mcp_add_args(u, args) : args;
-	struct buf body = BUF_INIT(HTTP_BODY_MAX);
-	struct idem_refusal why = {0};
-	struct ledger_entry *e;
-	bool known;
-	int r;
+	buf_free(&u->observation);
+	if (!has_id && why->status == 503)
+		mcp_error(u->call, JSONRPC_INTERNAL,
+			STR("The sandbox is out of memory for this call."));
+	else
+		sandbox_mcp_answer_text(u->call, str_c(why->message), true);
+}
 
-	sandbox_mcp_put_action(&body, u, with);
-	r = body.err || (u->tool->with && with.at < 0)
-		? ERR_LIMIT
-		: idem_submit(api->idem, id, buf_view(&body), false, &e, &known, &why);
+static void sandbox_mcp_submit_action(
+	struct api *api, struct mcp_tool_call *u, struct action_spec *spec)
+{
+	static const struct action_sink_ops ops = {
+		.done = sandbox_mcp_on_action_done,
+		.is_closed = sandbox_mcp_is_action_closed,
+	};
+	bool has_id = spec->id_kind != ACTION_NO_ID;
+	struct action_refusal why = {.status = 503, .message = "Out of memory."};
+	struct buf body = BUF_INIT(HTTP_BODY_MAX);
+
+	buf_init(&u->observation, OBSERVATION_MAX);
+	u->sink = (struct action_sink){.ops = &ops, .out = &u->observation};
+	if (u->tool->with)
+		spec->call.args = sandbox_mcp_add_args(u, spec->call.args);
+	if (has_id)
+		sandbox_mcp_put_action(&body, u, spec->call.args);
+	spec->body = buf_view(&body);
+	if (body.err || (u->tool->with && spec->call.args.at < 0) ||
+		action_submit(api, spec, &u->sink, &why))
+		sandbox_mcp_refuse_action(u, has_id, &why);
 	buf_free(&body);
-	if (r) {
-		sandbox_mcp_answer_text(u->call,
-			str_c(why.status ? why.message : "Out of memory."), true);
-		return;
-	}
-	if (!known)
-		api->last_action = clock_ms();
-	memcpy(u->id, e->id, sizeof(u->id));
-	u->follower.fn = sandbox_mcp_on_change;
-	idem_follow(api->idem, &u->follower);
-	sandbox_mcp_on_change(&u->follower);
+}
+
+/* Calls a tool that is an action. With an id, it is executed at most once. */
+static void sandbox_mcp_call_action(
+	struct api *api, struct mcp_tool_call *u, struct json_val args)
+{
+	struct json_val timeout = json_get(args, "timeout");
+	struct json_val id =
+		json_get(json_get(u->call->message.params, "_meta"), MCP_ACTION_ID);
+	struct action_spec spec = {
+		.id_kind = json_type(id) == JSON_STRING ? ACTION_CALLER_ID : ACTION_NO_ID,
+		.id = json_raw_content(id),
+		.arena = u->call->arena,
+		.call = {.name = str_c(u->tool->action), .args = args},
+	};
+
+	if (spec.id_kind == ACTION_NO_ID && json_type(timeout) != JSON_ABSENT &&
+		json_type(timeout) != JSON_NULL &&
+		(json_double(timeout, &spec.call.timeout) < 0 ||
+			!isfinite(spec.call.timeout)))
+		sandbox_mcp_answer_text(
+			u->call, STR("\"timeout\" must be a number of seconds."), true);
+	else
+		sandbox_mcp_submit_action(api, u, &spec);
 }
 
 /* --- Searches ------------------------------------------------------------------ */
@@ -428,7 +366,7 @@ static bool sandbox_mcp_check_args(const struct api *api, struct mcp_call *c,
 
 static void sandbox_mcp_call_tool(struct api *api, struct mcp_call *c)
 {
-	struct json_val args = json_get(c->message.params, "arguments"), meta;
+	struct json_val args = json_get(c->message.params, "arguments");
 	const struct tool *tool;
 	struct mcp_tool_call *u;
 	struct str name;
@@ -452,13 +390,10 @@ static void sandbox_mcp_call_tool(struct api *api, struct mcp_call *c)
 	}
 	*u = (struct mcp_tool_call){.call = c, .tool = tool};
 	c->data = u;
-	meta = json_get(json_get(c->message.params, "_meta"), MCP_ACTION_ID);
 	if (tool->search)
 		sandbox_mcp_start_search(api, u, args);
-	else if (json_type(meta) == JSON_STRING)
-		sandbox_mcp_submit_action(api, u, args, json_raw_content(meta));
 	else
-		sandbox_mcp_start_action(api, u, args);
+		sandbox_mcp_call_action(api, u, args);
 }
 
 static void sandbox_mcp_on_call(struct mcp_call *c)
@@ -474,35 +409,28 @@ static void sandbox_mcp_on_call(struct mcp_call *c)
 			STR("This server does not support the method."));
 }
 
-static void sandbox_mcp_end_call(struct mcp_call *c, void (*end)(struct act *a))
+static void sandbox_mcp_end_call(struct mcp_call *c, void (*end)(struct action_sink *s))
 {
 	struct mcp_tool_call *u = c->data;
 
 	if (!u)
 		return;
-	if (u->id[0])
-		sandbox_mcp_unfollow(u);
-	else if (u->search)
+	if (u->search)
 		search_end(u->search);
 	else
-		end(&u->act);
+		end(&u->sink);
 	buf_free(&u->observation);
 }
 
 /* A command continues without its client, as with other interfaces. */
 static void sandbox_mcp_on_close(struct mcp_call *c)
 {
-	sandbox_mcp_end_call(c, act_abandon);
+	sandbox_mcp_end_call(c, action_sink_leave);
 }
 
 static void sandbox_mcp_on_cancel(struct mcp_call *c)
 {
-	struct mcp_tool_call *u = c->data;
-	struct ledger_entry *e = u && u->id[0] ? sandbox_mcp_find_entry(u) : NULL;
-
-	if (e && idem_cancel_action(sandbox_mcp_get_api(u)->idem, e, ACT_STOP_INT) < 0)
-		log_warn("mcp: the end of action %s cannot be recorded", u->id);
-	sandbox_mcp_end_call(c, act_cancel);
+	sandbox_mcp_end_call(c, action_sink_cancel);
 }
 
 /* --- The endpoint -------------------------------------------------------------- */

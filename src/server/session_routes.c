@@ -122,8 +122,16 @@ static void session_routes_on_end(void *arg, const struct tree *report)
 	request_reply(rq, 200, API_JSON);
 }
 
+static void session_routes_on_close(struct request *rq)
+{
+	const struct session_end_wait *end = rq->user;
+
+	session_end_abandon(end->session);
+}
+
 void sessions_end(struct api *api, struct request *rq, struct str name)
 {
+	static const struct request_ops ops = {.on_close = session_routes_on_close};
 	struct session *s = session_routes_find(api, rq, name);
 	struct session_end_wait *end;
 	int r;
@@ -138,15 +146,9 @@ void sessions_end(struct api *api, struct request *rq, struct str name)
 		api_reply_nomem(rq);
 	} else {
 		*end = (struct session_end_wait){.session = s, .name = name};
+		rq->ops = &ops;
 		rq->user = end;
 	}
-}
-
-void sessions_on_end_close(struct request *rq)
-{
-	const struct session_end_wait *end = rq->user;
-
-	session_end_abandon(end->session);
 }
 
 void sessions_output(struct api *api, struct request *rq, struct str name)

@@ -26,18 +26,21 @@ static uint16_t port;
 static struct request *parked[PARKED]; /* by /later, to be answered by the test */
 static unsigned parked_n, gone_n, drained_n, ready_n, room_n, depth, deepest;
 static size_t sink_room;      /* what /sink takes now */
-static bool moves;            /* server_ops.move does, too */
+static bool moves;            /* on_splice_in takes bytes, too */
 static size_t moved_n;        /* bytes that it took */
 static struct buf sink;       /* what it has got */
-static struct str offered;    /* what server_ops.hand sends */
+static struct str offered;    /* what on_splice_out sends */
 static size_t hand_most;      /* of it, at once */
 static ssize_t hand_says;     /* instead, unless that is 1 */
 static uint64_t memory;       /* bytes that server_ops.has_memory reports as available */
 static uint64_t memory_asked; /* bytes of its last question; 0: there was none */
 
+static const struct request_ops request_ops;
+
 static inline void on_head(void *arg, struct request *rq)
 {
 	(void)arg;
+	rq->ops = &request_ops;
 	rq->user = &server;
 	if (str_eq(rq->path, STR("/echo")) || str_eq(rq->path, STR("/later")))
 		rq->body_max = 1 << 20;
@@ -129,9 +132,8 @@ static inline void route(struct request *rq)
 	}
 }
 
-static inline void on_ready(void *arg, struct request *rq)
+static inline void on_ready(struct request *rq)
 {
-	(void)arg;
 	ready_n++;
 	if (++depth > deepest)
 		deepest = depth;
@@ -146,11 +148,10 @@ static inline bool on_has_memory(void *arg, uint64_t n)
 	return n <= memory;
 }
 
-static inline size_t on_body(void *arg, struct request *rq, struct str piece)
+static inline size_t on_body(struct request *rq, struct str piece)
 {
 	size_t n = piece.n < sink_room ? piece.n : sink_room;
 
-	(void)arg;
 	(void)rq;
 	buf_put(&sink, piece.p, n);
 	sink_room -= n;
@@ -158,12 +159,11 @@ static inline size_t on_body(void *arg, struct request *rq, struct str piece)
 }
 
 /* Into the sink, too. */
-static inline ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
+static inline ssize_t on_move(struct request *rq, int fd, size_t n)
 {
 	ssize_t got;
 	char *room;
 
-	(void)arg;
 	(void)rq;
 	if (!moves)
 		return -EINVAL;
@@ -183,11 +183,10 @@ static inline ssize_t on_move(void *arg, struct request *rq, int fd, size_t n)
 	return got;
 }
 
-static inline ssize_t on_hand(void *arg, struct request *rq, int fd, size_t n)
+static inline ssize_t on_hand(struct request *rq, int fd, size_t n)
 {
 	ssize_t put;
 
-	(void)arg;
 	(void)rq;
 	if (hand_says != 1)
 		return hand_says;
@@ -202,16 +201,14 @@ static inline ssize_t on_hand(void *arg, struct request *rq, int fd, size_t n)
 	return put;
 }
 
-static inline void on_room(void *arg, struct request *rq)
+static inline void on_room(struct request *rq)
 {
-	(void)arg;
 	(void)rq;
 	room_n++;
 }
 
-static inline void on_gone(void *arg, struct request *rq)
+static inline void on_gone(struct request *rq)
 {
-	(void)arg;
 	(void)rq;
 	gone_n++;
 }
@@ -223,15 +220,18 @@ static inline void on_drained(void *arg)
 	loop_stop(loop);
 }
 
+static const struct request_ops request_ops = {
+	.on_ready = on_ready,
+	.on_close = on_gone,
+	.on_writable = on_room,
+	.on_body = on_body,
+	.on_splice_in = on_move,
+	.on_splice_out = on_hand,
+};
+
 static const struct server_ops ops = {
 	.head = on_head,
 	.has_memory = on_has_memory,
-	.body = on_body,
-	.recv_direct = on_move,
-	.ready = on_ready,
-	.send_direct = on_hand,
-	.writable = on_room,
-	.aborted = on_gone,
 	.drained = on_drained,
 };
 

@@ -265,6 +265,7 @@ static int begin_ask(
 	struct act *act, struct buf *in, struct buf *out, const struct ask *ask)
 {
 	struct json *doc = arena_alloc(&drv.arena, sizeof(*doc));
+	struct act_call call = {0};
 	const char *why = "";
 	int r;
 
@@ -272,15 +273,19 @@ static int begin_ask(
 	buf_reset(out);
 	if (!doc || !parse(doc, in))
 		return -1;
+	drv.waiting++;
+	r = act_read_call(json_root(doc), &drv.arena, &call, &why);
 	*act = (struct act){
 		.box = &drv.box,
 		.arena = &drv.arena,
 		.out = out,
-		.event = json_root(doc),
+		.name = call.name,
+		.args = call.args,
+		.timeout = call.timeout,
 		.done = driver_done,
 	};
-	drv.waiting++;
-	r = act_start(act, &why);
+	if (!r)
+		r = act_start(act);
 	if (r != ACT_WAIT)
 		drv.waiting--;
 	if (r < 0)

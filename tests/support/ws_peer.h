@@ -175,23 +175,18 @@ static inline void say_chopped(struct str s, size_t step)
 	"connection: Upgrade\r\n" \
 	"sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 
-static inline void http_head(void *arg, struct request *rq)
+static inline void http_ready(struct request *rq)
 {
-	(void)arg;
-	(void)rq;
-}
-
-static inline void http_ready(void *arg, struct request *rq)
-{
-	(void)arg;
 	if (ws_conn_accept(loop, rq, &conf, STR(""), &conn))
 		conn = NULL;
 }
 
-static inline void http_gone(void *arg, struct request *rq)
+static inline void http_head(void *arg, struct request *rq)
 {
+	static const struct request_ops request_ops = {.on_ready = http_ready};
+
 	(void)arg;
-	(void)rq;
+	rq->ops = &request_ops;
 }
 
 static inline void reset(void)
@@ -335,8 +330,7 @@ static inline void unmask_got(void)
 /* The loop, the server and the options that each test begins with. */
 static inline void ws_peer_begin(void)
 {
-	static const struct server_ops server_ops = {
-		.head = http_head, .ready = http_ready, .aborted = http_gone};
+	static const struct server_ops server_ops = {.head = http_head};
 	struct server_conf sc = {.ops = &server_ops};
 	int err;
 

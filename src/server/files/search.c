@@ -383,11 +383,17 @@ static bool search_is_peer_closed(void *arg)
 	return request_is_half_closed(arg);
 }
 
+static void search_on_close(struct request *rq)
+{
+	search_free(rq->user);
+}
+
 static void search_handle(
 	struct api *api, struct request *rq, const struct search_kind *kind)
 {
 	static const struct search_ops ops = {
 		.done = search_reply, .is_peer_closed = search_is_peer_closed};
+	static const struct request_ops request_ops = {.on_close = search_on_close};
 	struct params p = {.arena = &rq->arena, .query = rq->query};
 	struct search *s = NULL;
 	int r = 0;
@@ -396,6 +402,7 @@ static void search_handle(
 		r = params_parse_body(&p, rq->body);
 	if (!r)
 		r = search_start(api, kind, &p, &ops, rq, &s);
+	rq->ops = &request_ops;
 	rq->user = s;
 	if (r == 503)
 		request_fail(rq, 503, str_c(p.error));
@@ -413,9 +420,4 @@ void search_handle_grep(struct api *api, struct request *rq, struct str name)
 {
 	(void)name;
 	search_handle(api, rq, &search_kind_grep);
-}
-
-void search_on_close(struct request *rq)
-{
-	search_free(rq->user);
 }

@@ -35,7 +35,5 @@ void search_end(struct search *s);
 
 void search_handle_glob(struct api *api, struct request *rq, struct str name);
 void search_handle_grep(struct api *api, struct request *rq, struct str name);
-/* The connection of the request is closed: ends the search. */
-void search_on_close(struct request *rq);
 
 #endif

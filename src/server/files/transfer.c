@@ -271,6 +271,63 @@ static int transfer_start_job(struct transfer *t, struct api *api)
 	return r;
 }
 
+static size_t transfer_on_body(struct request *rq, struct str piece)
+{
+	struct transfer *t = rq->user;
+
+	return t->state == TRANSFER_DISCARDING ? piece.n : job_feed(&t->job, piece);
+}
+
+static ssize_t transfer_on_splice_in(struct request *rq, int fd, size_t n)
+{
+	struct transfer *t = rq->user;
+
+	return t->state == TRANSFER_DISCARDING ? -EPIPE : job_splice_in(&t->job, fd, n);
+}
+
+static ssize_t transfer_on_splice_out(struct request *rq, int fd, size_t n)
+{
+	struct transfer *t = rq->user;
+
+	return job_splice_out(&t->job, fd, n);
+}
+
+static void transfer_on_ready(struct request *rq)
+{
+	struct transfer *t = rq->user;
+	bool over = t->state == TRANSFER_DISCARDING;
+
+	transfer_set_state(t, TRANSFER_WAITING);
+	if (over) {
+		transfer_finish(t);
+		return;
+	}
+	job_feed_end(&t->job);
+	job_pause(&t->job, !transfer_pass_output(t));
+}
+
+static void transfer_on_writable(struct request *rq)
+{
+	struct transfer *t = rq->user;
+
+	/* Continues the job, unless its output is offered. */
+	job_pause(&t->job, transfer_offer_splice(t));
+}
+
+static void transfer_on_close(struct request *rq)
+{
+	transfer_free(rq->user);
+}
+
+static const struct request_ops transfer_request_ops = {
+	.on_ready = transfer_on_ready,
+	.on_close = transfer_on_close,
+	.on_writable = transfer_on_writable,
+	.on_body = transfer_on_body,
+	.on_splice_in = transfer_on_splice_in,
+	.on_splice_out = transfer_on_splice_out,
+};
+
 void transfer_start(
 	struct api *api, struct request *rq, const struct transfer_request *ask)
 {
@@ -292,6 +349,7 @@ void transfer_start(
 		transfer_refuse(rq, ask->endless);
 		return;
 	}
+	rq->ops = &transfer_request_ops;
 	rq->user = t;
 	rq->body_streams = transfer_has_body(rq);
 	if (!rq->body_streams)
@@ -305,52 +363,4 @@ void transfer_stop(void)
 {
 	LIST_EACH (struct transfer, t, &endless, node)
 		job_feed_end(&t->job);
-}
-
-size_t transfer_on_body(struct request *rq, struct str piece)
-{
-	struct transfer *t = rq->user;
-
-	return t->state == TRANSFER_DISCARDING ? piece.n : job_feed(&t->job, piece);
-}
-
-ssize_t transfer_on_splice_in(struct request *rq, int fd, size_t n)
-{
-	struct transfer *t = rq->user;
-
-	return t->state == TRANSFER_DISCARDING ? -EPIPE : job_splice_in(&t->job, fd, n);
-}
-
-ssize_t transfer_on_splice_out(struct request *rq, int fd, size_t n)
-{
-	struct transfer *t = rq->user;
-
-	return job_splice_out(&t->job, fd, n);
-}
-
-void transfer_on_ready(struct request *rq)
-{
-	struct transfer *t = rq->user;
-	bool over = t->state == TRANSFER_DISCARDING;
-
-	transfer_set_state(t, TRANSFER_WAITING);
-	if (over) {
-		transfer_finish(t);
-		return;
-	}
-	job_feed_end(&t->job);
-	job_pause(&t->job, !transfer_pass_output(t));
-}
-
-void transfer_on_writable(struct request *rq)
-{
-	struct transfer *t = rq->user;
-
-	/* Continues the job, unless its output is offered. */
-	job_pause(&t->job, transfer_offer_splice(t));
-}
-
-void transfer_on_close(struct request *rq)
-{
-	transfer_free(rq->user);
 }

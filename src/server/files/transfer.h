@@ -59,12 +59,4 @@ void transfer_start(
 /* Makes endless transfers send their last event and end. */
 void transfer_stop(void);
 
-/* The callbacks of the server for requests of transfer_start. */
-size_t transfer_on_body(struct request *rq, struct str piece);
-ssize_t transfer_on_splice_in(struct request *rq, int fd, size_t n);
-ssize_t transfer_on_splice_out(struct request *rq, int fd, size_t n);
-void transfer_on_ready(struct request *rq);
-void transfer_on_writable(struct request *rq);
-void transfer_on_close(struct request *rq);
-
 #endif

@@ -60,27 +60,6 @@ static void viewer_fail(
 	request_reply(rq, status, VIEWER_HTML);
 }
 
-static void viewer_on_head(void *arg, struct request *rq)
-{
-	const struct viewer *v = arg;
-
-	request_add_field(rq, STR("content-security-policy"), buf_view(&v->policy));
-	request_add_field(rq, STR("x-content-type-options"), STR("nosniff"));
-	request_add_field(rq, STR("cross-origin-resource-policy"), STR("same-origin"));
-	request_add_field(rq, STR("referrer-policy"), STR("no-referrer"));
-	request_add_field(rq, STR("cache-control"), STR("no-store"));
-	if (!viewer_is_same_origin(rq)) {
-		viewer_fail(rq, 403, "Access denied",
-			STR("The file viewer accepts only requests of pages of this "
-			    "host."));
-	} else if (!str_eq(rq->path, STR("/")) && !str_eq(rq->path, STR("/view"))) {
-		request_fail(rq, 404, STR("Not Found"));
-	} else if (!str_eq(rq->method, STR("GET"))) {
-		request_add_field(rq, STR("allow"), STR("GET"));
-		request_fail(rq, 405, STR("Method Not Allowed"));
-	}
-}
-
 static void viewer_start_page(struct viewer *v, struct request *rq)
 {
 	struct transfer_request ask = {
@@ -97,27 +76,40 @@ static void viewer_start_page(struct viewer *v, struct request *rq)
 		transfer_start(v->api, rq, &ask);
 }
 
-static void viewer_on_ready(void *arg, struct request *rq)
+static void viewer_on_ready(struct request *rq)
 {
+	struct viewer *v = rq->user;
+
 	if (!str_eq(rq->path, STR("/"))) {
-		viewer_start_page(arg, rq);
+		viewer_start_page(v, rq);
 		return;
 	}
 	buf_puts(request_out(rq), "{\"status\":\"File viewer server is running\"}");
 	request_reply(rq, 200, API_JSON);
 }
 
-static void viewer_on_writable(void *arg, struct request *rq)
+static void viewer_on_head(void *arg, struct request *rq)
 {
-	(void)arg;
-	transfer_on_writable(rq);
-}
+	static const struct request_ops request_ops = {.on_ready = viewer_on_ready};
+	struct viewer *v = arg;
 
-static void viewer_on_close(void *arg, struct request *rq)
-{
-	(void)arg;
-	if (rq->user)
-		transfer_on_close(rq);
+	rq->ops = &request_ops;
+	rq->user = v;
+	request_add_field(rq, STR("content-security-policy"), buf_view(&v->policy));
+	request_add_field(rq, STR("x-content-type-options"), STR("nosniff"));
+	request_add_field(rq, STR("cross-origin-resource-policy"), STR("same-origin"));
+	request_add_field(rq, STR("referrer-policy"), STR("no-referrer"));
+	request_add_field(rq, STR("cache-control"), STR("no-store"));
+	if (!viewer_is_same_origin(rq)) {
+		viewer_fail(rq, 403, "Access denied",
+			STR("The file viewer accepts only requests of pages of "
+			    "this host."));
+	} else if (!str_eq(rq->path, STR("/")) && !str_eq(rq->path, STR("/view"))) {
+		request_fail(rq, 404, STR("Not Found"));
+	} else if (!str_eq(rq->method, STR("GET"))) {
+		request_add_field(rq, STR("allow"), STR("GET"));
+		request_fail(rq, 405, STR("Method Not Allowed"));
+	}
 }
 
 /* Uses the first free port, so that it is the same after a restart. */
@@ -158,12 +150,7 @@ static void viewer_write_url(const struct viewer *v)
 
 struct viewer *viewer_new(struct api *api, int *err)
 {
-	static const struct server_ops ops = {
-		.head = viewer_on_head,
-		.ready = viewer_on_ready,
-		.writable = viewer_on_writable,
-		.aborted = viewer_on_close,
-	};
+	static const struct server_ops ops = {.head = viewer_on_head};
 	struct viewer *v = calloc(1, sizeof(*v));
 	struct server_conf conf = {.ops = &ops, .arg = v, .conns_max = VIEWER_CONNS_MAX};
 

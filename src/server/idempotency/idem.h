@@ -16,15 +16,6 @@
 /* The error for a request with a lower lease than the highest seen. */
 #define IDEM_FENCED "fenced: a request with a higher lease was received."
 
-struct pending_action;
-struct idem_reader;
-
-/* Why an action is not accepted: an HTTP status and a message. */
-struct idem_refusal {
-	unsigned status;
-	char message[160];
-};
-
 struct idem {
 	struct box *box;
 	struct ledger ledger;
@@ -68,27 +59,13 @@ int idem_set_lease(struct idem *o, uint64_t lease) MUST_USE;
  */
 void idem_follow(struct idem *o, struct waiter *f);
 void idem_unfollow(struct idem *o, struct waiter *f);
-/*
- * Submits an action as PUT does, with its body. An empty body only finds an action. had:
- * the caller has received output of the action before, so that an unknown action is not
- * begun again. Returns 0 with *e and *known (this call did not begin the action), or
- * ERR_CLOSED with *why.
- */
-int idem_submit(struct idem *o, struct str id, struct str body, bool had,
-	struct ledger_entry **e, bool *known, struct idem_refusal *why) MUST_USE;
 /* A session has begun (there) or has ended. */
 void idem_record_session(void *once, const char *name, bool there);
 /* Answers all waiting requests with the state of their actions; for the shutdown. */
 void idem_answer_all(struct idem *o);
 
-/* POST /execute_action with an Idempotency-Key, which is not checked yet. */
-void idem_execute(struct api *api, struct request *rq, struct str key);
-/*
- * As idem_execute, for an action with an id and a timestamp of its own, as backends send
- * it. An identical request counts as repeated. False: the action has no id, or it cannot
- * be recorded, and nothing was done.
- */
-bool idem_execute_event(struct api *api, struct request *rq, struct json_val event);
+/* POST /execute_action, of an action with an id or without. */
+void idem_execute(struct api *api, struct request *rq, struct str name);
 /* PUT, GET and DELETE /v1/actions/ID. */
 void idem_put(struct api *api, struct request *rq, struct str id);
 void idem_get(struct api *api, struct request *rq, struct str id);

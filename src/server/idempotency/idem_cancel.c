@@ -121,7 +121,7 @@ void idem_cancel(struct api *api, struct request *rq, struct str id)
 	if (r < 0)
 		idem_refuse(rq, r);
 	else if (w.wait_s && !idem_has_ended(e))
-		idem_wait(e->owner, rq, false, w.wait_s * 1000);
+		idem_wait(api, rq, e, w.wait_s * 1000);
 	else
-		idem_reply_state(api->idem, rq, e, idem_has_ended(e) ? 200 : 202, true);
+		idem_reply_state(api->idem, rq, e, true);
 }

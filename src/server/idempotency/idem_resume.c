@@ -16,17 +16,15 @@ static struct pending_action *idem_resume_read_request(
 	struct params p = {0};
 
 	if (e->request_n && ledger_read_request(&o->ledger, e, &request) == 0)
-		d = pending_action_new(o, buf_view(&request));
-	buf_free(&request);
-	if (!d)
-		return NULL;
-	p.arena = &d->arena;
-	if (pending_action_read(d, e->request_kind, &p) == 0) {
+		d = pending_action_new(o);
+	if (d && pending_action_read(d, buf_view(&request), e->request_kind, &p) == 0) {
 		pending_action_bind(d, e);
-		return d;
+	} else if (d) {
+		pending_action_free(d);
+		d = NULL;
 	}
-	pending_action_free(d);
-	return NULL;
+	buf_free(&request);
+	return d;
 }
 
 /*
@@ -90,7 +88,7 @@ void idem_resume(struct idem *o)
 		if (e->state == LEDGER_ACCEPTED && !e->owner)
 			d = idem_resume_read_request(o, e);
 		if (d) {
-			pending_action_start(d);
+			pending_action_start_recorded(d);
 			idem_resume_apply_cancel(d);
 		}
 	}

@@ -1,7 +1,6 @@
-/* Pending actions, the requests that wait for them, and the replies. */
+/* Pending actions: those that have not ended. */
 #include "server/idempotency/idem_private.h"
 
-#include "action/observe.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "limits.h"
@@ -9,233 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { IDEM_MESSAGE_MAX = 512 };
-
-static const char *const words[LEDGER_STATES] = {
-	[LEDGER_ACCEPTED] = "accepted",
-	[LEDGER_STARTED] = "running",
-	[LEDGER_DONE] = "done",
-	[LEDGER_CANCELLED] = "cancelled",
-	[LEDGER_INTERRUPTED] = "interrupted",
-};
-
-const char *idem_get_state_name(unsigned state)
+struct pending_action *pending_action_new(struct idem *o)
 {
-	return state < LEDGER_STATES ? words[state] : "";
+	struct pending_action *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	*d = (struct pending_action){.idem = o,
+		.body = BUF_INIT(HTTP_BODY_MAX),
+		.out = BUF_INIT(HTTP_REPLY_MAX)};
+	arena_init(&d->arena, HTTP_ARENA_MAX);
+	list_prepend(&o->pending, &d->node);
+	return d;
 }
-
-const char *idem_get_entry_state(const struct ledger_entry *e)
-{
-	return words[e->state];
-}
-
-static const char interrupted[] =
-	"ERROR: The sandbox was restarted while this action was on its way. Whether it "
-	"had an effect is not known; it is not done again under the same id.";
-static const char cancelled[] =
-	"ERROR: This action was cancelled before it was started; it had no effect.";
-static const char stopped[] =
-	"ERROR: This action was cancelled while it was on its way. Whether it had an "
-	"effect is not known; it is not done again under the same id.";
-static const char lost[] = "ERROR: This action has ended, but its answer could not be "
-			   "stored: no space was left.";
-
-/* --- Answers ------------------------------------------------------------------ */
-
-static void pending_action_put_error(struct buf *out, const char *text)
-{
-	struct act a = {.out = out};
-
-	observe_error(&a, str_c(text));
-}
-
-/*
- * The HTTP status of the answer, which waiting requests get even if it cannot be
- * recorded.
- */
-static unsigned pending_action_get_status(const struct ledger_entry *e)
-{
-	const struct pending_action *d = e->owner;
-
-	return e->status || !d ? e->status : d->unrecorded_status;
-}
-
-/* The message of an action without an answer of its own; NULL: it has an answer. */
-static const char *pending_action_get_message(const struct ledger_entry *e)
-{
-	if (e->state == LEDGER_INTERRUPTED)
-		return e->cancel ? stopped : interrupted;
-	if (e->state == LEDGER_CANCELLED)
-		return cancelled;
-	return e->state == LEDGER_DONE && !e->status ? lost : NULL;
-}
-
-/* Returns 0, or the error of reading the answer. */
-static int pending_action_put_answer(
-	const struct idem *o, const struct ledger_entry *e, struct buf *out)
-{
-	const struct pending_action *d = e->owner;
-	const char *told = pending_action_get_message(e);
-
-	if (d && d->unrecorded_status)
-		buf_str(out, buf_view(&d->out));
-	else if (told)
-		pending_action_put_error(out, told);
-	else
-		return ledger_read_answer(&o->ledger, e, out);
-	return out->err;
-}
-
-int idem_read_answer(const struct idem *o, const struct ledger_entry *e, uint64_t at,
-	size_t max, struct buf *out, uint64_t *all)
-{
-	struct buf whole = BUF_INIT(2 * IDEM_MESSAGE_MAX);
-	const char *told = pending_action_get_message(e);
-	struct str part;
-	int r;
-
-	if (told) {
-		pending_action_put_error(&whole, told);
-		*all = whole.n;
-		part = str_skip(buf_view(&whole), (size_t)at);
-		buf_put(out, part.p, part.n < max ? part.n : max);
-		r = whole.err ? whole.err : out->err;
-		buf_free(&whole);
-		return r;
-	}
-	*all = e->n;
-	if (max > e->n - at)
-		max = (size_t)(e->n - at);
-	return ledger_read_answer_part(&o->ledger, e, at, max, out);
-}
-
-bool idem_has_ended(const struct ledger_entry *e)
-{
-	return e->state >= LEDGER_DONE;
-}
-
-/* Replies with the first answer of the action. */
-void idem_reply(const struct idem *o, struct request *rq, const struct ledger_entry *e,
-	bool again)
-{
-	if (again)
-		request_add_field(rq, STR("idempotent-replayed"), STR("true"));
-	if (pending_action_put_answer(o, e, request_out(rq)) < 0)
-		request_fail(rq, 500, STR("The answer to this action cannot be read."));
-	else
-		request_reply(rq,
-			pending_action_get_status(e) ? pending_action_get_status(e) : 200,
-			API_JSON);
-}
-
-/* Replies with the state of the action. */
-void idem_reply_state(const struct idem *o, struct request *rq,
-	const struct ledger_entry *e, unsigned status, bool again)
-{
-	struct buf answer = BUF_INIT(HTTP_REPLY_MAX);
-	struct jw w;
-
-	jw_init(&w, request_out(rq));
-	jw_object(&w);
-	jw_key(&w, "id");
-	jw_cstr(&w, e->id);
-	jw_key(&w, "state");
-	jw_cstr(&w, idem_get_entry_state(e));
-	jw_key(&w, "replayed");
-	jw_bool(&w, again);
-	jw_key(&w, "acknowledged");
-	jw_bool(&w, e->acked);
-	if (e->cancel) {
-		jw_key(&w, "cancel");
-		jw_cstr(&w, idem_cancel_modes[e->cancel - 1]);
-	}
-	if (idem_has_ended(e) && pending_action_put_answer(o, e, &answer) == 0 &&
-		answer.n) {
-		jw_key(&w, pending_action_get_status(e) < 400 ? "observation" : "error");
-		jw_raw(&w, buf_view(&answer));
-	}
-	jw_end(&w);
-	buf_free(&answer);
-	request_reply(rq, status, API_JSON);
-}
-
-/* --- Waiting requests --------------------------------------------------------- */
-
-static void pending_action_drop_waiter(struct idem_waiter *a)
-{
-	list_remove(&a->node);
-	timer_cancel(a->action->idem->box->loop, &a->timeout);
-	a->rq->user = NULL;
-}
-
-static void idem_answer_waiter(struct idem_waiter *a)
-{
-	const struct idem *o = a->action->idem;
-	const struct ledger_entry *e = a->action->entry;
-	struct request *rq = a->rq;
-	bool plain = a->plain;
-
-	pending_action_drop_waiter(a);
-	if (!plain)
-		idem_reply_state(o, rq, e, idem_has_ended(e) ? 200 : 202, false);
-	else if (idem_has_ended(e))
-		idem_reply(o, rq, e, false);
-	else
-		request_fail(rq, 503,
-			STR("The sandbox is stopping, and this action has not ended."));
-}
-
-void pending_action_answer_waiters(struct pending_action *d)
-{
-	struct idem_waiter *a;
-
-	while ((a = LIST_FIRST(&d->waiters, struct idem_waiter, node)))
-		idem_answer_waiter(a);
-}
-
-static void pending_action_on_timeout(struct timer *t)
-{
-	idem_answer_waiter(container_of(t, struct idem_waiter, timeout));
-}
-
-/* The action continues, unless it is to end with the requests that wait for it. */
-static void pending_action_on_close(struct request *rq)
-{
-	struct idem_waiter *a = rq->user;
-	struct pending_action *d = a->action;
-
-	pending_action_drop_waiter(a);
-	if (d->cancel_unattended && list_is_empty(&d->waiters))
-		idem_schedule_cancel(d);
-}
-
-/* ms 0: without a limit. */
-void idem_wait(struct pending_action *d, struct request *rq, bool plain, uint64_t ms)
-{
-	struct idem_waiter *a = arena_alloc(&rq->arena, sizeof(*a));
-
-	if (!a) {
-		api_reply_nomem(rq);
-		return;
-	}
-	*a = (struct idem_waiter){.request_ops.on_close = pending_action_on_close,
-		.rq = rq,
-		.action = d,
-		.plain = plain};
-	list_prepend(&d->waiters, &a->node);
-	d->attended |= plain;
-	/*
-	 * If the action ends with its waiters, a peer that has closed its side counts as
-	 * gone.
-	 */
-	rq->needs_peer = d->cancel_unattended;
-	timer_cancel(d->idem->box->loop, &d->cancel_timer);
-	rq->user = a;
-	if (ms)
-		timer_set(d->idem->box->loop, &a->timeout, ms, pending_action_on_timeout);
-}
-
-/* --- Pending actions ----------------------------------------------------------- */
 
 void pending_action_free(struct pending_action *d)
 {
@@ -254,8 +39,30 @@ static void pending_action_on_free(struct timer *t)
 	pending_action_free(container_of(t, struct pending_action, end));
 }
 
-/* Records the answer, if the ledger has space, before any request is answered. */
-static void pending_action_finish(
+static struct action_sink *pending_action_get_sink(const struct pending_action *d)
+{
+	return LIST_FIRST(&d->sinks, struct action_sink, node);
+}
+
+/* --- The end ------------------------------------------------------------------- */
+
+static void pending_action_answer_sinks(struct pending_action *d)
+{
+	struct action_sink *s;
+
+	while ((s = pending_action_get_sink(d))) {
+		action_sink_detach(s);
+		if (!d->entry)
+			s->ops->done(s, 200);
+		else if (idem_has_ended(d->entry))
+			idem_answer_sink(d->idem, s);
+		else
+			s->ops->done(s, ERR_CLOSED);
+	}
+}
+
+/* Records the answer, if the ledger has space. */
+static void pending_action_record(
 	struct pending_action *d, enum ledger_state how, unsigned status)
 {
 	struct idem *o = d->idem;
@@ -275,10 +82,19 @@ static void pending_action_finish(
 			err_text(r));
 	idem_compact(o);
 	idem_wake(o);
-	pending_action_answer_waiters(d);
-	d->entry->owner = NULL;
+}
+
+/* The answer is recorded before any sink receives it. */
+static void pending_action_finish(
+	struct pending_action *d, enum ledger_state how, unsigned status)
+{
 	/* Code of the action may still run on the stack, so its memory is freed later. */
-	timer_set(o->box->loop, &d->end, 0, pending_action_on_free);
+	timer_set(d->idem->box->loop, &d->end, 0, pending_action_on_free);
+	if (d->entry)
+		pending_action_record(d, how, status);
+	pending_action_answer_sinks(d);
+	if (d->entry)
+		d->entry->owner = NULL;
 }
 
 void pending_action_end(struct pending_action *d, enum ledger_state how)
@@ -287,52 +103,41 @@ void pending_action_end(struct pending_action *d, enum ledger_state how)
 	pending_action_finish(d, how, 0);
 }
 
-/*
- * Whether all waiting requests seem closed. False if no request has waited for the
- * answer: the client can request the answer later.
- */
-static bool pending_action_has_no_peer(const struct act *act)
+void idem_answer_all(struct idem *o)
 {
-	const struct pending_action *d = act->user;
-	bool alone = d->attended;
-
-	LIST_EACH (const struct idem_waiter, a, &d->waiters, node)
-		alone = alone && request_is_half_closed(a->rq);
-	return alone;
+	LIST_EACH (struct pending_action, d, &o->pending, node)
+		if (d->entry)
+			pending_action_answer_sinks(d);
+	idem_end_readers(o);
 }
+
+/* --- Callbacks of the action --------------------------------------------------- */
 
 static void pending_action_on_done(struct act *a)
 {
 	pending_action_finish(a->user, LEDGER_DONE, 200);
 }
 
-/* Answers with the texts that api.c uses for an action without an id. */
-static void pending_action_refuse(struct pending_action *d, int r, const char *why)
+/* The peer of an action that is not recorded. */
+static bool pending_action_is_disconnected(const struct act *a)
 {
-	struct buf said = BUF_INIT(IDEM_MESSAGE_MAX);
-	struct jw w;
+	const struct action_sink *s = pending_action_get_sink(a->user);
 
-	if (r == ACT_FAIL)
-		buf_fmt(&said, "Internal server error: %s", d->act.why);
-	else
-		buf_puts(&said,
-			r == ERR_TYPE ? "Invalid request parameters"
-				      : "The sandbox is out of memory for this request.");
-	buf_reset(&d->out);
-	jw_init(&w, &d->out);
-	jw_object(&w);
-	jw_key(&w, "detail");
-	jw_str(&w, buf_view(&said));
-	if (r == ERR_TYPE) {
-		jw_key(&w, "errors");
-		jw_cstr(&w, why);
-	}
-	jw_end(&w);
-	buf_free(&said);
-	pending_action_finish(d, LEDGER_DONE,
-		r == ACT_FAIL           ? 500
-			: r == ERR_TYPE ? 422
-					: 503);
+	return s && s->ops->is_closed(s);
+}
+
+/*
+ * Whether all waiting peers seem to have left. False if no peer has waited for the
+ * answer: the client can request the answer later.
+ */
+static bool pending_action_is_detached(const struct act *a)
+{
+	const struct pending_action *d = a->user;
+	bool alone = d->has_peer;
+
+	LIST_EACH (const struct action_sink, s, &d->sinks, node)
+		alone = alone && s->ops->is_closed(s);
+	return alone;
 }
 
 /* The start is recorded before the action has an effect. */
@@ -352,32 +157,52 @@ static void pending_action_on_output(struct act *a, struct str bytes, uint64_t s
 	idem_wake(d->idem);
 }
 
-int pending_action_read(struct pending_action *d, uint8_t how, struct params *p)
-{
-	struct json_val event;
-	int r = d->body.err ? 503 : params_parse_body(p, buf_view(&d->body));
+/* --- The start ----------------------------------------------------------------- */
 
-	if (r)
-		return r;
-	event = how & IDEM_WRAPPED ? json_get(p->body, "action") : p->body;
-	if (json_type(event) != JSON_OBJECT) {
-		snprintf(p->error, sizeof(p->error),
-			"body: an object under \"action\" is required");
-		return 422;
-	}
-	d->why = "";
+static void pending_action_init_act(struct pending_action *d, struct arena *arena,
+	struct buf *out, const struct act_call *call)
+{
 	d->act = (struct act){
 		.box = d->idem->box,
-		.arena = &d->arena,
-		.out = &d->out,
-		.event = event,
+		.arena = arena,
+		.out = out,
+		.name = call->name,
+		.args = call->args,
+		.timeout = call->timeout,
 		.done = pending_action_on_done,
-		.is_detached = pending_action_has_no_peer,
-		.before_effect = pending_action_on_start,
-		.printed = how & IDEM_NO_ID ? NULL : pending_action_on_output,
 		.user = d,
 	};
-	d->read_error = act_read(&d->act, &d->why);
+}
+
+void pending_action_set_call(
+	struct pending_action *d, const struct action_spec *spec, struct buf *out)
+{
+	pending_action_init_act(d, spec->arena, out, &spec->call);
+	d->act.is_disconnected = pending_action_is_disconnected;
+}
+
+int pending_action_read(
+	struct pending_action *d, struct str body, uint8_t kind, struct params *p)
+{
+	struct act_call call = {0};
+	struct json_val event;
+	int r;
+
+	buf_str(&d->body, body);
+	p->arena = &d->arena;
+	r = d->body.err ? 503 : params_parse_body(p, buf_view(&d->body));
+	if (r)
+		return r;
+	event = kind & IDEM_WRAPPED ? json_get(p->body, "action") : p->body;
+	if (json_type(event) != JSON_OBJECT) {
+		snprintf(p->error, sizeof(p->error), "%s", API_NO_ACTION);
+		return 422;
+	}
+	d->read_error = act_read_call(event, &d->arena, &call, &d->why);
+	pending_action_init_act(d, &d->arena, &d->out, &call);
+	d->act.is_detached = pending_action_is_detached;
+	d->act.before_effect = pending_action_on_start;
+	d->act.printed = kind & IDEM_NO_ID ? NULL : pending_action_on_output;
 	return 0;
 }
 
@@ -388,14 +213,29 @@ void pending_action_bind(struct pending_action *d, struct ledger_entry *e)
 	d->act.id = str_c(e->id);
 }
 
-void pending_action_start(struct pending_action *d)
+int pending_action_start(struct pending_action *d)
 {
-	int r = d->read_error ? d->read_error : act_start_read(&d->act);
+	int r = act_start(&d->act);
 
 	if (r == ACT_DONE)
 		pending_action_finish(d, LEDGER_DONE, 200);
-	else if (r != ACT_WAIT)
-		pending_action_refuse(d, r, d->why);
+	return r == ACT_DONE || r == ACT_WAIT ? 0 : r;
+}
+
+void pending_action_start_recorded(struct pending_action *d)
+{
+	struct action_refusal why = {.status = 422};
+	int r = d->read_error ? d->read_error : pending_action_start(d);
+
+	if (!r)
+		return;
+	if (r == ERR_TYPE)
+		snprintf(why.message, sizeof(why.message), "%s", d->why);
+	else
+		action_refusal_set_start(&why, r, &d->act);
+	buf_reset(&d->out);
+	action_refusal_write(&why, &d->out);
+	pending_action_finish(d, LEDGER_DONE, why.status);
 }
 
 int pending_action_resume(struct pending_action *d)
@@ -407,19 +247,4 @@ int pending_action_resume(struct pending_action *d)
 	if (d->entry->output)
 		d->act.source = d->entry->output->source;
 	return !d->read_error && act_resume(&d->act) == ACT_WAIT ? 0 : ERR_CLOSED;
-}
-
-struct pending_action *pending_action_new(struct idem *o, struct str body)
-{
-	struct pending_action *d = calloc(1, sizeof(*d));
-
-	if (!d)
-		return NULL;
-	*d = (struct pending_action){.idem = o,
-		.body = BUF_INIT(HTTP_BODY_MAX),
-		.out = BUF_INIT(HTTP_REPLY_MAX)};
-	arena_init(&d->arena, HTTP_ARENA_MAX);
-	list_prepend(&o->pending, &d->node);
-	buf_str(&d->body, body);
-	return d;
 }

@@ -11,7 +11,6 @@
 
 /* In the request's arena. */
 struct process_stdin_body {
-	struct request_ops request_ops;
 	struct process_follower follower;
 	struct process *process;
 	struct request *rq;
@@ -137,6 +136,12 @@ void processes_stdin(struct api *api, struct request *rq, struct str id)
 			.max = INT64_MAX},
 		{"close", PARAM_BOOL, .at = offsetof(struct process_stdin_params, close)},
 	};
+	static const struct request_ops ops = {
+		.on_ready = process_input_on_ready,
+		.on_close = process_input_on_close,
+		.on_body = process_input_on_body,
+		.on_splice_in = process_input_on_splice,
+	};
 	struct params params = {.arena = &rq->arena, .query = rq->query};
 	struct process_stdin_params ask = {.offset = UINT64_MAX};
 	struct process *p = processes_find(api, rq, id);
@@ -163,16 +168,13 @@ void processes_stdin(struct api *api, struct request *rq, struct str id)
 		return;
 	}
 	*in = (struct process_stdin_body){
-		.request_ops = {.on_close = process_input_on_close,
-			.on_body = process_input_on_body,
-			.on_splice_in = process_input_on_splice,
-			.on_ready = process_input_on_ready},
 		.follower.waiter.fn = process_input_on_change,
 		.process = p,
 		.rq = rq,
 		.offset = ask.offset,
 		.close = ask.close,
 	};
+	rq->ops = &ops;
 	rq->user = in;
 	rq->body_streams = true;
 	process_follow(p, &in->follower);

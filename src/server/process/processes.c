@@ -35,7 +35,6 @@ static void processes_reply_object(struct request *rq, unsigned status, struct p
 
 /* In the request's arena. */
 struct process_waiter {
-	struct request_ops request_ops;
 	struct process_follower follower;
 	struct timer timer;
 	struct loop *loop;
@@ -86,6 +85,7 @@ static void process_waiter_on_timeout(struct timer *t)
 static bool process_waiter_begin(
 	struct api *api, const struct process_waiter *wanted, uint64_t ms)
 {
+	static const struct request_ops ops = {.on_close = process_waiter_on_close};
 	struct request *rq = wanted->rq;
 	struct process_waiter *w = arena_alloc(&rq->arena, sizeof(*w));
 
@@ -94,9 +94,9 @@ static bool process_waiter_begin(
 		return false;
 	}
 	*w = *wanted;
-	w->request_ops.on_close = process_waiter_on_close;
 	w->follower.waiter.fn = process_waiter_on_change;
 	w->loop = api->box->loop;
+	rq->ops = &ops;
 	rq->user = w;
 	process_follow(w->process, &w->follower);
 	if (w->is_ready(w->process))

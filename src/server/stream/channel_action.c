@@ -4,7 +4,6 @@
  */
 #include "server/stream/ledger_channel.h"
 
-#include "base/clock.h"
 #include "limits.h"
 #include "server/idempotency/idem_private.h"
 
@@ -56,7 +55,7 @@ static struct channel *channel_action_refuse(
 	struct channel_refusal *why, unsigned status, const char *words)
 {
 	why->status = status;
-	snprintf(why->text, sizeof(why->text), "%s", words);
+	snprintf(why->text, sizeof(why->text), "%.*s", (int)sizeof(why->text) - 1, words);
 	why->message = why->text;
 	return NULL;
 }
@@ -66,15 +65,23 @@ static struct channel *channel_action_begin(struct stream *s,
 {
 	uint64_t from = ask->offset == UINT64_MAX ? 0 : ask->offset;
 	struct idem *o = stream_get_api(s)->idem;
-	struct idem_refusal refused;
+	const struct action_spec spec = {
+		.id_kind = ACTION_CALLER_ID,
+		.id = ask->action_id,
+		.body = ask->action,
+		/* If output was received before, the action is not begun again. */
+		.only_known = from > 0 || !ask->action.n,
+		.find = !ask->action.n,
+	};
+	/* The channel reads the ledger at the speed of the peer, so no sink waits. */
+	struct action_sink sink = {0};
+	struct action_refusal refused;
 	struct ledger_entry *e;
 	struct action_channel *f;
-	bool known;
 
-	if (idem_submit(o, ask->action_id, ask->action, from > 0, &e, &known, &refused))
+	if (action_submit(stream_get_api(s), &spec, &sink, &refused))
 		return channel_action_refuse(why, refused.status, refused.message);
-	if (!known)
-		stream_get_api(s)->last_action = clock_ms();
+	e = sink.entry;
 	if (from > idem_output_end(e))
 		return channel_action_refuse(
 			why, 416, "The offset is beyond the end of the output.");
@@ -85,7 +92,7 @@ static struct channel *channel_action_begin(struct stream *s,
 	jw_key(w, "state");
 	jw_cstr(w, idem_get_entry_state(e));
 	jw_key(w, "replayed");
-	jw_bool(w, known);
+	jw_bool(w, sink.replayed);
 	return &f->base.channel;
 }
 

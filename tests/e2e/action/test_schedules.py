@@ -15,8 +15,9 @@ CAUGHT_WITHIN = 100
 
 # A program that does again what was done, and one that answers before it records.
 FAULTS = {
-    "no dedup": [("src/server/idempotency/idem.c", "	if (idem_is_waiting(e))\n		return idem_begin_request(api, rq, q, e);",
-                  "	if (o || idem_is_waiting(e))\n		return idem_begin_request(api, rq, q, NULL);")],
+    "no dedup": [("src/server/idempotency/action_submit.c",
+                  "	if (e && (spec->find || !action_submit_is_waiting(e))) {",
+                  "	if (e && !action_submit_is_waiting(e))\n		e = NULL;\n	if (e && spec->find) {")],
     "reply before record": [
         ("src/action/ledger/ledger.c", "r = request ? ledger_add_queue(l, made, *request) : ledger_add_accept(l, made);", "r = 0;"),
         ("src/action/ledger/ledger.c", "	r = ledger_add_start(l, e);", "	r = ledger_add_accept(l, e);\n	if (!r)\n		r = ledger_add_start(l, e);"),

@@ -75,15 +75,18 @@ void external_builtin_send_op(struct plugin_instance *p, const char *op)
 	buf_fmt(&said, "[%s]", op);
 }
 
-void external_builtin_handle(struct plugin_instance *p, struct request *rq)
-{
-	(void)p;
-	buf_fmt(&said, "[%d?]", number(rq));
-}
-
-void external_on_disconnect(struct request *rq)
+static void external_gone(struct request *rq)
 {
 	buf_fmt(&said, "[%d gone]", number(rq));
+}
+
+void external_builtin_handle(struct plugin_instance *p, struct request *rq)
+{
+	static const struct request_ops ops = {.on_close = external_gone};
+
+	rq->ops = &ops;
+	(void)p;
+	buf_fmt(&said, "[%d?]", number(rq));
 }
 
 /* --- The tests --------------------------------------------------------------------- */
@@ -102,7 +105,7 @@ static void look_on(int i)
 
 static void leave(int i)
 {
-	screen_on_disconnect(&viewers[i]);
+	viewers[i].ops->on_close(&viewers[i]);
 	arena_reset(&viewers[i].arena);
 }
 
@@ -169,7 +172,7 @@ static void test_viewers(void)
 	wait_a_moment();
 	heard("[1< 44][0< 44]", "who does not read gets one");
 	full = false;
-	screen_on_writable(&viewers[0]);
+	viewers[0].ops->on_writable(&viewers[0]);
 	heard("[0< 44]", "...and the last when he has");
 	for (int i = 2; i < VIEWERS; i++)
 		look_on(i);
@@ -205,7 +208,7 @@ static void test_refusals(void)
 	stream = NULL;
 	look_on(0);
 	heard("[0?]", "one picture is asked for");
-	screen_on_disconnect(&viewers[0]);
+	viewers[0].ops->on_close(&viewers[0]);
 	heard("[0 gone]", "...by somebody who has left");
 }
 
