@@ -1,6 +1,6 @@
 #include "inject/cli/commands.h"
 
-#include "inject/cli/cmd_exec.h"
+#include "inject/cli/exec/exec.h"
 #include "inject/console/out.h"
 #include "inject/control/mcp_bridge.h"
 #include "inject/image/build.h"

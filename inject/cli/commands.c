@@ -1,7 +1,5 @@
 #include "inject/cli/commands.h"
 
-#include "inject/console/out.h"
-
 const struct command commands[] = {
 	{"build", "IMAGE [OPTION...]",
 		"make a runtime image of IMAGE and print its name or digest",
@@ -179,17 +177,3 @@ const struct command commands[] = {
 		.bit = FOR_HELP, .run = cmd_help},
 	{0},
 };
-
-int cmd_help(const struct options *o)
-{
-	const struct command *c = NULL;
-
-	if (o->operand_n) {
-		for (c = commands; c->name && strcmp(c->name, o->operand[0]) != 0;)
-			c++;
-		if (!c->name)
-			return out_fail_usage("od-runtime --help",
-				"there is no command %s", o->operand[0]);
-	}
-	return options_print_help(c);
-}

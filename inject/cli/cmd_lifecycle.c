@@ -12,10 +12,10 @@
 #include <stdio.h>
 
 /* Handles a sandbox and prints its line with print. */
-typedef int cmd_stop_fn(
+typedef int lifecycle_fn(
 	const struct options *o, const struct engine *e, struct sandbox *s);
 
-static void cmd_stop_begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
+static void lifecycle_begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
 {
 	jw_init(w, out);
 	jw_object(w);
@@ -23,14 +23,14 @@ static void cmd_stop_begin_json(const struct sandbox *s, struct jw *w, struct bu
 	jw_cstr(w, s->state.name);
 }
 
-static int cmd_stop_print(
+static int lifecycle_print(
 	const struct options *o, const struct sandbox *s, const char *done)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
 
 	if (o->json) {
-		cmd_stop_begin_json(s, &w, &out);
+		lifecycle_begin_json(s, &w, &out);
 		jw_key(&w, done);
 		jw_bool(&w, true);
 		jw_end(&w);
@@ -44,7 +44,7 @@ static int cmd_stop_print(
  * Handles a container that od-runtime has not made: it stays unchanged, and rm only
  * removes the record of our client in it.
  */
-static int cmd_stop_handle_injected(const struct options *o, const struct sandbox *s)
+static int lifecycle_handle_injected(const struct options *o, const struct sandbox *s)
 {
 	if (o->command->bit == FOR_START || o->command->bit == FOR_RESTART)
 		return out_fail("use the engine's own tools, such as docker restart, and "
@@ -54,14 +54,14 @@ static int cmd_stop_handle_injected(const struct options *o, const struct sandbo
 		return out_fail("use the engine's own tools, such as docker stop",
 			"%s is no container of od-runtime's making", s->state.name);
 	state_remove(s->state.name);
-	return cmd_stop_print(o, s, "removed");
+	return lifecycle_print(o, s, "removed");
 }
 
 /*
  * Handles every operand in order, whatever the result of those before it; the first
  * failure is the result.
  */
-static int cmd_stop_for_each(const struct options *o, cmd_stop_fn *fn)
+static int lifecycle_for_each(const struct options *o, lifecycle_fn *fn)
 {
 	struct engine e;
 	int first, r = engine_open(&e, o->host);
@@ -72,7 +72,7 @@ static int cmd_stop_for_each(const struct options *o, cmd_stop_fn *fn)
 		int own = sandbox_require(&e, o->operand[i], &s);
 
 		if (!own && s.injected)
-			own = cmd_stop_handle_injected(o, &s);
+			own = lifecycle_handle_injected(o, &s);
 		else if (!own)
 			own = fn(o, &e, &s);
 		out_step_end();
@@ -85,7 +85,7 @@ static int cmd_stop_for_each(const struct options *o, cmd_stop_fn *fn)
 }
 
 /* Sends a request whose answer may take ms of silence; 0: no limit. */
-static int cmd_stop_post_target(const struct engine *e, const struct target *target,
+static int lifecycle_post_target(const struct engine *e, const struct target *target,
 	uint32_t ms, struct reply *reply)
 {
 	const struct http_client_request q = {.method = "POST", .target = target};
@@ -104,7 +104,7 @@ static int cmd_stop_post_target(const struct engine *e, const struct target *tar
 }
 
 /* The time that the engine may be silent until the sandbox has ended; 0: no limit. */
-static uint32_t cmd_stop_timeout_ms(int seconds)
+static uint32_t lifecycle_timeout_ms(int seconds)
 {
 	uint64_t ms = (uint64_t)seconds * 1000 + INJECT_ENGINE_MS;
 
@@ -112,7 +112,7 @@ static uint32_t cmd_stop_timeout_ms(int seconds)
 }
 
 /* Stops a sandbox; the engine answers when it has stopped, which may take long. */
-static int cmd_stop_sandbox(
+static int lifecycle_stop_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	int seconds = o->has_time ? (int)o->time : s->stop_seconds;
@@ -123,7 +123,7 @@ static int cmd_stop_sandbox(
 	out_step("stopping: %s", s->state.name);
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/stop?t=%d", s->state.id, seconds);
-	r = cmd_stop_post_target(e, &target, cmd_stop_timeout_ms(seconds), &reply);
+	r = lifecycle_post_target(e, &target, lifecycle_timeout_ms(seconds), &reply);
 	target_free(&target);
 	/* 304: already stopped; 404: it removed itself meanwhile. */
 	if (!r && reply.status >= 400 && reply.status != 404)
@@ -131,15 +131,15 @@ static int cmd_stop_sandbox(
 	reply_free(&reply);
 	if (!r && s->auto_remove)
 		state_remove(s->state.name);
-	return r ? r : cmd_stop_print(o, s, "stopped");
+	return r ? r : lifecycle_print(o, s, "stopped");
 }
 
 int cmd_stop(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_stop_sandbox);
+	return lifecycle_for_each(o, lifecycle_stop_sandbox);
 }
 
-static int cmd_rm_sandbox(
+static int lifecycle_rm_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct reply reply;
@@ -156,15 +156,15 @@ static int cmd_rm_sandbox(
 	if (r)
 		return r;
 	sandbox_remove_state(e, &s->state);
-	return cmd_stop_print(o, s, "removed");
+	return lifecycle_print(o, s, "removed");
 }
 
 int cmd_rm(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_rm_sandbox);
+	return lifecycle_for_each(o, lifecycle_rm_sandbox);
 }
 
-static int cmd_stop_check_reply(
+static int lifecycle_check_reply(
 	int r, struct reply *reply, const struct sandbox *s, const char *doing)
 {
 	if (!r && reply->status >= 400)
@@ -174,19 +174,19 @@ static int cmd_stop_check_reply(
 }
 
 /* POST /containers/ID/what */
-static int cmd_stop_post_action(const struct engine *e, const struct sandbox *s,
+static int lifecycle_post_action(const struct engine *e, const struct sandbox *s,
 	const char *what, const char *doing)
 {
 	struct reply reply;
 	int r = engine_request(e, &reply, "POST", (struct str){0}, "/containers/%s/%s",
 		s->state.id, what);
 
-	return cmd_stop_check_reply(r, &reply, s, doing);
+	return lifecycle_check_reply(r, &reply, s, doing);
 }
 
 /* --- start, restart ----------------------------------------------------------------- */
 
-static int cmd_start_wait_ready(
+static int lifecycle_start_wait_ready(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	int r = sandbox_ready_wait(e, s, o->timeout_start);
@@ -200,7 +200,7 @@ static int cmd_start_wait_ready(
  * Whether the engine's text names the file of p, which exists again; p may be NULL or
  * empty.
  */
-static bool cmd_start_restore_program(
+static bool lifecycle_start_restore_program(
 	const struct program *p, const char *name, struct str words)
 {
 	char path[FILE_PATH_MAX];
@@ -213,7 +213,7 @@ static bool cmd_start_restore_program(
  * Restores a file of the cache folder that a sandbox mounts, if it was removed. True if
  * the file that is missing, by the engine's answer, was restored.
  */
-static bool cmd_start_restore_file(const struct reply *reply)
+static bool lifecycle_start_restore_file(const struct reply *reply)
 {
 	struct str words = buf_view(&reply->body);
 	struct program client = {.arch = NULL}, busybox = {.arch = NULL};
@@ -223,10 +223,11 @@ static bool cmd_start_restore_file(const struct reply *reply)
 		return false;
 	if (program_find_client(&client, NULL, STR(""), true) == 0) {
 		(void)!program_find_busybox(&busybox, NULL, client.arch);
-		restored =
-			cmd_start_restore_program(&client, "od-runtime-client", words) ||
-			cmd_start_restore_program(client.plugins, "od-plugins", words) ||
-			cmd_start_restore_program(&busybox, "busybox", words);
+		restored = lifecycle_start_restore_program(
+				   &client, "od-runtime-client", words) ||
+			lifecycle_start_restore_program(
+				client.plugins, "od-plugins", words) ||
+			lifecycle_start_restore_program(&busybox, "busybox", words);
 	}
 	program_free(&client);
 	program_free(&busybox);
@@ -234,14 +235,14 @@ static bool cmd_start_restore_file(const struct reply *reply)
 }
 
 /* POST /containers/ID/start, again for each of the three files that may be missing. */
-static int cmd_start_post(const struct engine *e, const struct sandbox *s)
+static int lifecycle_start_post(const struct engine *e, const struct sandbox *s)
 {
 	for (int missing = 0;; missing++) {
 		struct reply reply;
 		int r = engine_request(e, &reply, "POST", (struct str){0},
 			"/containers/%s/start", s->state.id);
 		bool again = !r && reply.status >= 400 && missing < 3 &&
-			cmd_start_restore_file(&reply);
+			lifecycle_start_restore_file(&reply);
 
 		if (!r && !again && reply.status >= 400)
 			r = engine_fail_reply(&reply,
@@ -254,7 +255,7 @@ static int cmd_start_post(const struct engine *e, const struct sandbox *s)
 	}
 }
 
-static int cmd_start_sandbox(
+static int lifecycle_start_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	int r = 0;
@@ -264,16 +265,16 @@ static int cmd_start_sandbox(
 			"the sandbox %s is paused", s->state.name);
 	out_step("starting: %s", s->state.name);
 	if (!s->running)
-		r = cmd_start_post(e, s);
-	return r ? r : cmd_start_wait_ready(o, e, s);
+		r = lifecycle_start_post(e, s);
+	return r ? r : lifecycle_start_wait_ready(o, e, s);
 }
 
 int cmd_start(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_start_sandbox);
+	return lifecycle_for_each(o, lifecycle_start_sandbox);
 }
 
-static int cmd_restart_sandbox(
+static int lifecycle_restart_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct target target;
@@ -284,78 +285,78 @@ static int cmd_restart_sandbox(
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/restart?t=%llu", s->state.id,
 		(unsigned long long)o->time);
-	r = cmd_stop_post_target(
+	r = lifecycle_post_target(
 		e, &target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
 	target_free(&target);
-	r = cmd_stop_check_reply(r, &reply, s, "restarting");
-	return r ? r : cmd_start_wait_ready(o, e, s);
+	r = lifecycle_check_reply(r, &reply, s, "restarting");
+	return r ? r : lifecycle_start_wait_ready(o, e, s);
 }
 
 int cmd_restart(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_restart_sandbox);
+	return lifecycle_for_each(o, lifecycle_restart_sandbox);
 }
 
 /* --- pause, resume, kill, wait ------------------------------------------------------ */
 
-static int cmd_stop_check_running(const struct sandbox *s)
+static int lifecycle_check_running(const struct sandbox *s)
 {
 	return s->running ? 0
 			  : out_fail("od-runtime ps shows those that do",
 				    "the sandbox %s does not run", s->state.name);
 }
 
-static int cmd_pause_sandbox(
+static int lifecycle_pause_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
-	int r = cmd_stop_check_running(s);
+	int r = lifecycle_check_running(s);
 
 	if (!r && !s->paused)
-		r = cmd_stop_post_action(e, s, "pause", "pausing");
-	return r ? r : cmd_stop_print(o, s, "paused");
+		r = lifecycle_post_action(e, s, "pause", "pausing");
+	return r ? r : lifecycle_print(o, s, "paused");
 }
 
 int cmd_pause(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_pause_sandbox);
+	return lifecycle_for_each(o, lifecycle_pause_sandbox);
 }
 
-static int cmd_resume_sandbox(
+static int lifecycle_resume_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
-	int r = cmd_stop_check_running(s);
+	int r = lifecycle_check_running(s);
 
 	if (!r && s->paused)
-		r = cmd_stop_post_action(e, s, "unpause", "resuming");
-	return r ? r : cmd_stop_print(o, s, "resumed");
+		r = lifecycle_post_action(e, s, "unpause", "resuming");
+	return r ? r : lifecycle_print(o, s, "resumed");
 }
 
 int cmd_resume(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_resume_sandbox);
+	return lifecycle_for_each(o, lifecycle_resume_sandbox);
 }
 
-static int cmd_kill_sandbox(
+static int lifecycle_kill_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct reply reply;
-	int r = cmd_stop_check_running(s);
+	int r = lifecycle_check_running(s);
 
 	if (r)
 		return r;
 	r = engine_request(e, &reply, "POST", (struct str){0},
 		"/containers/%s/kill?signal=%s", s->state.id,
 		o->signal ? o->signal : "KILL");
-	r = cmd_stop_check_reply(r, &reply, s, "killing");
-	return r ? r : cmd_stop_print(o, s, "killed");
+	r = lifecycle_check_reply(r, &reply, s, "killing");
+	return r ? r : lifecycle_print(o, s, "killed");
 }
 
 int cmd_kill(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_kill_sandbox);
+	return lifecycle_for_each(o, lifecycle_kill_sandbox);
 }
 
-static int cmd_wait_print_code(
+static int lifecycle_wait_print_code(
 	const struct options *o, const struct sandbox *s, int64_t code)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
@@ -363,7 +364,7 @@ static int cmd_wait_print_code(
 	int r;
 
 	if (o->json) {
-		cmd_stop_begin_json(s, &w, &out);
+		lifecycle_begin_json(s, &w, &out);
 		jw_key(&w, "exit_code");
 		jw_int(&w, code);
 		jw_end(&w);
@@ -376,7 +377,7 @@ static int cmd_wait_print_code(
 	return r;
 }
 
-static int cmd_wait_sandbox(
+static int lifecycle_wait_sandbox(
 	const struct options *o, const struct engine *e, struct sandbox *s)
 {
 	struct target target;
@@ -387,7 +388,7 @@ static int cmd_wait_sandbox(
 
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/wait", s->state.id);
-	r = cmd_stop_post_target(e, &target, 0, &reply);
+	r = lifecycle_post_target(e, &target, 0, &reply);
 	target_free(&target);
 	if (!r && reply.status != 200)
 		r = engine_fail_reply(&reply, NULL, "waiting for %s", s->state.name);
@@ -396,10 +397,10 @@ static int cmd_wait_sandbox(
 		json_doc_free(&d);
 	}
 	reply_free(&reply);
-	return r ? r : cmd_wait_print_code(o, s, code);
+	return r ? r : lifecycle_wait_print_code(o, s, code);
 }
 
 int cmd_wait(const struct options *o)
 {
-	return cmd_stop_for_each(o, cmd_wait_sandbox);
+	return lifecycle_for_each(o, lifecycle_wait_sandbox);
 }

@@ -3,7 +3,7 @@
  * action with an id, whose output is read by offset while it runs. The observation is
  * translated into an exit code and, at most, an error line.
  */
-#include "inject/cli/cmd_exec.h"
+#include "inject/cli/exec/exec.h"
 
 #include "base/clock.h"
 #include "base/hash.h"

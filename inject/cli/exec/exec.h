@@ -1,6 +1,6 @@
 /* Executes the words of a command line in a sandbox, for exec and run. */
-#ifndef INJECT_CLI_CMD_EXEC_H
-#define INJECT_CLI_CMD_EXEC_H
+#ifndef INJECT_CLI_EXEC_EXEC_H
+#define INJECT_CLI_EXEC_EXEC_H
 
 #include "inject/options/options.h"
 #include "inject/sandbox/sandbox.h"

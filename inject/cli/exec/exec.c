@@ -1,4 +1,4 @@
-#include "inject/cli/cmd_exec.h"
+#include "inject/cli/exec/exec.h"
 
 #include "base/b64.h"
 #include "base/clock.h"
@@ -210,25 +210,5 @@ int exec_run_argv(
 		outlet_close(&x.attachment.out[i]);
 		buf_free(&x.text[i]);
 	}
-	return r;
-}
-
-int cmd_exec(const struct options *o)
-{
-	struct settings settings = {0};
-	struct sandbox s = {0};
-	struct engine e;
-	int r = exec_check_options(o);
-
-	exec_set_limit(o);
-	if (!r)
-		r = settings_read(&settings, o);
-	if (!r)
-		r = sandbox_open_quick(&e, o->host, o->operand[0], &s);
-	if (!r)
-		r = o->session ? exec_run_session(o, &s)
-			       : exec_run_argv(o, &settings, &s);
-	state_wipe_key(&s.state);
-	settings_free(&settings);
 	return r;
 }

@@ -1,0 +1,69 @@
+/* Prints new output of a sandbox's server, or attaches to a shell session. */
+#include "inject/cli/commands.h"
+
+#include "inject/console/out.h"
+#include "inject/engine/container_log.h"
+#include "inject/sandbox/sandbox.h"
+#include "inject/sandbox/terminal_stream.h"
+#include "limits.h"
+
+/*
+ * Copies output from now on, as docker attach, but without input: the server reads none.
+ */
+static int logs_copy_output(const struct engine *e, const struct sandbox *s)
+{
+	struct target target;
+	const struct http_client_request q = {.method = "POST", .target = &target};
+	struct http_client c;
+	int r;
+
+	target_init(&target, ENGINE_TARGET_MAX);
+	target_add(
+		&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->state.id);
+	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
+	/* Podman answers 200; Docker answers 101, or 200 without a request to upgrade. */
+	if (!r && c.head.status != 200 && c.head.status != 101)
+		r = out_fail(ENGINE_NEXT, "the engine does not attach: status %u",
+			c.head.status);
+	http_client_set_limits(&c, 0, 0);
+	if (!r) {
+		r = container_log_copy(&c);
+		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
+	}
+	http_client_close(&c);
+	target_free(&target);
+	return r;
+}
+
+/* Shows a shell session live. */
+static int logs_attach_session(const struct engine *e, const struct options *o)
+{
+	const struct terminal_stream_conf conf = {
+		.kind = "session", .session = o->session, .leaves = true};
+	struct sandbox s = {0};
+	int r = sandbox_open(e, o->operand[0], &s);
+
+	if (!r)
+		r = terminal_stream_run(&s, &conf);
+	if (r == TERMINAL_STREAM_NONE)
+		r = out_fail("od-runtime update gives it a newer client",
+			"the sandbox %s has no stream", s.state.name);
+	state_wipe_key(&s.state);
+	return r;
+}
+
+int cmd_attach(const struct options *o)
+{
+	struct sandbox s = {0};
+	struct engine e;
+	int r = engine_open(&e, o->host);
+
+	if (!r && o->session)
+		return logs_attach_session(&e, o);
+	if (!r)
+		r = sandbox_require(&e, o->operand[0], &s);
+	if (!r && !s.running)
+		r = out_fail("od-runtime logs shows what it has written",
+			"the sandbox %s does not run", s.state.name);
+	return r ? r : logs_copy_output(&e, &s);
+}
