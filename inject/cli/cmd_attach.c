@@ -3,14 +3,19 @@
 
 #include "inject/console/out.h"
 #include "inject/engine/container_log.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/sandbox.h"
 #include "inject/sandbox/terminal_stream.h"
 #include "limits.h"
 
+struct attach_options {
+	const char *session;
+};
+
 /*
  * Copies output from now on, as docker attach, but without input: the server reads none.
  */
-static int logs_copy_output(const struct engine *e, const struct sandbox *s)
+static int attach_copy_output(const struct engine *e, const struct sandbox *s)
 {
 	struct target target;
 	const struct http_client_request q = {.method = "POST", .target = &target};
@@ -36,12 +41,13 @@ static int logs_copy_output(const struct engine *e, const struct sandbox *s)
 }
 
 /* Shows a shell session live. */
-static int logs_attach_session(const struct engine *e, const struct options *o)
+static int attach_to_session(const struct engine *e, const struct command_line *line)
 {
+	const struct attach_options *o = line->options;
 	const struct terminal_stream_conf conf = {
 		.kind = "session", .session = o->session, .leaves = true};
 	struct sandbox s = {0};
-	int r = sandbox_open(e, o->operand[0], &s);
+	int r = sandbox_open(e, line->operand[0], &s);
 
 	if (!r)
 		r = terminal_stream_run(&s, &conf);
@@ -52,18 +58,41 @@ static int logs_attach_session(const struct engine *e, const struct options *o)
 	return r;
 }
 
-int cmd_attach(const struct options *o)
+static int cmd_attach(const struct command_line *line)
 {
+	const struct attach_options *o = line->options;
 	struct sandbox s = {0};
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	if (!r && o->session)
-		return logs_attach_session(&e, o);
+		return attach_to_session(&e, line);
 	if (!r)
-		r = sandbox_require(&e, o->operand[0], &s);
+		r = sandbox_require(&e, line->operand[0], &s);
 	if (!r && !s.running)
 		r = out_fail("od-runtime logs shows what it has written",
 			"the sandbox %s does not run", s.state.name);
-	return r ? r : logs_copy_output(&e, &s);
+	return r ? r : attach_copy_output(&e, &s);
 }
+
+#define OPTIONS struct attach_options
+static const struct option attach_options[] = {
+	{"session", "NAME",
+		"attach to the terminal of shell session NAME: print its screen and its "
+		"output, and send input to the command that runs; ^] detaches",
+		TEXT, AT(session), GROUP(COMMAND)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_attach = {
+	.name = "attach",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "print new lines of the log, or attach to a shell session",
+	.examples = {"od-runtime attach box", "od-runtime attach box --session build"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.options = attach_options,
+	.options_size = sizeof(struct attach_options),
+	.run = cmd_attach,
+};

@@ -21,10 +21,10 @@ static int cp_open_sandbox(const struct engine *e, const char *name, struct sand
 	return r;
 }
 
-int cmd_cp(const struct options *o)
+static int cmd_cp(const struct command_line *line)
 {
-	bool down = options_is_remote(o->operand[0]);
-	const char *remote = o->operand[down ? 0 : 1];
+	bool down = remote_path_is(line->operand[0]);
+	const char *remote = line->operand[down ? 0 : 1];
 	struct str path = str_c(remote), name = str_cut(&path, ':');
 	struct buf whole = BUF_INIT(FILE_PATH_MAX);
 	char sandbox[STATE_NAME_MAX + 1];
@@ -33,9 +33,9 @@ int cmd_cp(const struct options *o)
 	struct copy c = {
 		.engine = &e,
 		.sandbox = &s,
-		.local = o->operand[down ? 1 : 0],
+		.local = line->operand[down ? 1 : 0],
 	};
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
 	c.remote = remote_path_make_absolute(&whole, path.p);
@@ -49,3 +49,29 @@ int cmd_cp(const struct options *o)
 	buf_free(&whole);
 	return r;
 }
+
+/* Checks that one of the operands is in a sandbox. */
+static int cp_check_operands(const struct command_line *line)
+{
+	const char *from = line->operand[0], *to = line->operand[1];
+	const char *remote = remote_path_is(from) ? from : to;
+
+	if (remote_path_is(from) == remote_path_is(to))
+		return out_fail_usage("as in: cp box:/etc/hosts . or cp ./src box:/work",
+			"cp copies from a sandbox or to one, so that one of the two is "
+			"SANDBOX:PATH");
+	return remote_path_check(remote);
+}
+
+const struct command command_cp = {
+	.name = "cp",
+	.usage = "SANDBOX:PATH PATH|- | PATH|- SANDBOX:PATH",
+	.purpose = "copy files to or from a sandbox, as docker cp does",
+	.more = "It also makes the missing parents of the destination. The path "
+		"- is a tar archive on stdin or stdout.",
+	.examples = {"od-runtime cp ./src box:/work", "od-runtime cp box:/work/out ."},
+	.operands = 2,
+	.subject = SUBJECT_COPY,
+	.check = cp_check_operands,
+	.run = cmd_cp,
+};

@@ -2,16 +2,26 @@
 
 #include "inject/console/out.h"
 
-int cmd_help(const struct options *o)
+static int cmd_help(const struct command_line *line)
 {
-	const struct command *c = NULL;
+	const struct command *const *c = commands;
 
-	if (o->operand_n) {
-		for (c = commands; c->name && strcmp(c->name, o->operand[0]) != 0;)
-			c++;
-		if (!c->name)
-			return out_fail_usage("od-runtime --help",
-				"there is no command %s", o->operand[0]);
-	}
-	return options_print_help(c);
+	if (!line->operand_n)
+		return options_print_help(NULL);
+	while (*c && strcmp((*c)->name, line->operand[0]) != 0)
+		c++;
+	if (!*c)
+		return out_fail_usage(
+			"od-runtime --help", "there is no command %s", line->operand[0]);
+	return options_print_help(*c);
 }
+
+const struct command command_help = {
+	.name = "help",
+	.usage = "[COMMAND]",
+	.purpose = "print the help of od-runtime or of a command",
+	.examples = {"od-runtime help run"},
+	.operands = 1,
+	.last_optional = true,
+	.run = cmd_help,
+};

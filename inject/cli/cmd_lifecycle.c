@@ -4,6 +4,8 @@
 #include "base/jw.h"
 #include "inject/console/out.h"
 #include "inject/image/cache.h"
+#include "inject/options/options_rows.h"
+#include "inject/options/options_sets.h"
 #include "inject/sandbox/sandbox_info.h"
 #include "inject/sandbox/sandbox_ready.h"
 #include "limits.h"
@@ -11,9 +13,31 @@
 #include <errno.h>
 #include <stdio.h>
 
+struct start_options {
+	struct ready_options ready;
+};
+
+struct stop_options {
+	uint64_t time;
+	bool has_time;
+};
+
+struct restart_options {
+	struct ready_options ready;
+	struct stop_options stop;
+};
+
+struct kill_options {
+	const char *signal;
+};
+
+struct rm_options {
+	bool force;
+};
+
 /* Handles a sandbox and prints its line with print. */
 typedef int lifecycle_fn(
-	const struct options *o, const struct engine *e, struct sandbox *s);
+	const struct command_line *line, const struct engine *e, struct sandbox *s);
 
 static void lifecycle_begin_json(const struct sandbox *s, struct jw *w, struct buf *out)
 {
@@ -24,12 +48,12 @@ static void lifecycle_begin_json(const struct sandbox *s, struct jw *w, struct b
 }
 
 static int lifecycle_print(
-	const struct options *o, const struct sandbox *s, const char *done)
+	const struct command_line *line, const struct sandbox *s, const char *done)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
 
-	if (o->json) {
+	if (line->json) {
 		lifecycle_begin_json(s, &w, &out);
 		jw_key(&w, done);
 		jw_bool(&w, true);
@@ -44,37 +68,38 @@ static int lifecycle_print(
  * Handles a container that od-runtime has not made: it stays unchanged, and rm only
  * removes the record of our client in it.
  */
-static int lifecycle_handle_injected(const struct options *o, const struct sandbox *s)
+static int lifecycle_handle_injected(
+	const struct command_line *line, const struct sandbox *s)
 {
-	if (o->command->bit == FOR_START || o->command->bit == FOR_RESTART)
+	if (line->command == &command_start || line->command == &command_restart)
 		return out_fail("use the engine's own tools, such as docker restart, and "
 				"od-runtime inject then",
 			"%s is no container of od-runtime's making", s->state.name);
-	if (o->command->bit != FOR_RM)
+	if (line->command != &command_rm)
 		return out_fail("use the engine's own tools, such as docker stop",
 			"%s is no container of od-runtime's making", s->state.name);
 	state_remove(s->state.name);
-	return lifecycle_print(o, s, "removed");
+	return lifecycle_print(line, s, "removed");
 }
 
 /*
  * Handles every operand in order, whatever the result of those before it; the first
  * failure is the result.
  */
-static int lifecycle_for_each(const struct options *o, lifecycle_fn *fn)
+static int lifecycle_for_each(const struct command_line *line, lifecycle_fn *fn)
 {
 	struct engine e;
-	int first, r = engine_open(&e, o->host);
+	int first, r = engine_open(&e, line->host);
 
 	first = r;
-	for (size_t i = 0; !r && i < o->operand_n; i++) {
+	for (size_t i = 0; !r && i < line->operand_n; i++) {
 		struct sandbox s;
-		int own = sandbox_require(&e, o->operand[i], &s);
+		int own = sandbox_require(&e, line->operand[i], &s);
 
 		if (!own && s.injected)
-			own = lifecycle_handle_injected(o, &s);
+			own = lifecycle_handle_injected(line, &s);
 		else if (!own)
-			own = fn(o, &e, &s);
+			own = fn(line, &e, &s);
 		out_step_end();
 		if (own && !first)
 			first = own;
@@ -113,8 +138,9 @@ static uint32_t lifecycle_timeout_ms(int seconds)
 
 /* Stops a sandbox; the engine answers when it has stopped, which may take long. */
 static int lifecycle_stop_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
+	const struct stop_options *o = line->options;
 	int seconds = o->has_time ? (int)o->time : s->stop_seconds;
 	struct target target;
 	struct reply reply;
@@ -131,17 +157,43 @@ static int lifecycle_stop_sandbox(
 	reply_free(&reply);
 	if (!r && s->auto_remove)
 		state_remove(s->state.name);
-	return r ? r : lifecycle_print(o, s, "stopped");
+	return r ? r : lifecycle_print(line, s, "stopped");
 }
 
-int cmd_stop(const struct options *o)
+static int cmd_stop(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_stop_sandbox);
+	return lifecycle_for_each(line, lifecycle_stop_sandbox);
 }
+
+#define OPTIONS struct stop_options
+static const struct option stop_options[] = {
+	{"time", "DURATION", "kill the sandbox if it has not stopped after DURATION",
+		DURATION(0, 3600), .letter = 't', AT(time), SEEN(has_time),
+		DEFAULT("the --stop-timeout of the sandbox, else 10s"), EXAMPLE("5m"),
+		GROUP(LIFECYCLE)},
+	{0},
+};
+#undef OPTIONS
+
+static const struct option_set time_set = {.options = stop_options};
+
+const struct command command_stop = {
+	.name = "stop",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "stop sandboxes",
+	.examples = {"od-runtime stop box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.options = stop_options,
+	.options_size = sizeof(struct stop_options),
+	.run = cmd_stop,
+};
 
 static int lifecycle_rm_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
+	const struct rm_options *o = line->options;
 	struct reply reply;
 	int r;
 
@@ -156,13 +208,34 @@ static int lifecycle_rm_sandbox(
 	if (r)
 		return r;
 	sandbox_remove_state(e, &s->state);
-	return lifecycle_print(o, s, "removed");
+	return lifecycle_print(line, s, "removed");
 }
 
-int cmd_rm(const struct options *o)
+static int cmd_rm(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_rm_sandbox);
+	return lifecycle_for_each(line, lifecycle_rm_sandbox);
 }
+
+#define OPTIONS struct rm_options
+static const struct option rm_options[] = {
+	{"force", NULL, "stop a running sandbox first", FLAG, .letter = 'f', AT(force),
+		GROUP(LIFECYCLE)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_rm = {
+	.name = "rm",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "remove sandboxes",
+	.examples = {"od-runtime rm -f box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.options = rm_options,
+	.options_size = sizeof(struct rm_options),
+	.run = cmd_rm,
+};
 
 static int lifecycle_check_reply(
 	int r, struct reply *reply, const struct sandbox *s, const char *doing)
@@ -186,14 +259,14 @@ static int lifecycle_post_action(const struct engine *e, const struct sandbox *s
 
 /* --- start, restart ----------------------------------------------------------------- */
 
-static int lifecycle_start_wait_ready(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+static int lifecycle_wait_ready(const struct command_line *line,
+	const struct ready_options *o, const struct engine *e, struct sandbox *s)
 {
 	int r = sandbox_ready_wait(e, s, o->timeout_start);
 
 	out_step_end();
 	state_wipe_key(&s->state);
-	return r ? r : sandbox_info_print(e, &s->state, o->json, NULL, NULL);
+	return r ? r : sandbox_info_print(e, &s->state, line->json, NULL, NULL);
 }
 
 /*
@@ -256,8 +329,9 @@ static int lifecycle_start_post(const struct engine *e, const struct sandbox *s)
 }
 
 static int lifecycle_start_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
+	const struct start_options *o = line->options;
 	int r = 0;
 
 	if (s->paused)
@@ -266,17 +340,39 @@ static int lifecycle_start_sandbox(
 	out_step("starting: %s", s->state.name);
 	if (!s->running)
 		r = lifecycle_start_post(e, s);
-	return r ? r : lifecycle_start_wait_ready(o, e, s);
+	return r ? r : lifecycle_wait_ready(line, &o->ready, e, s);
 }
 
-int cmd_start(const struct options *o)
+static int cmd_start(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_start_sandbox);
+	return lifecycle_for_each(line, lifecycle_start_sandbox);
 }
+
+#define OPTIONS struct start_options
+static const struct option start_options[] = {
+	{SET(ready_set, ready)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_start = {
+	.name = "start",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "start stopped sandboxes and wait until they are ready",
+	.more = "A sandbox keeps its files, and its ports may change.",
+	.examples = {"od-runtime start box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.options = start_options,
+	.options_size = sizeof(struct start_options),
+	.run = cmd_start,
+};
 
 static int lifecycle_restart_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
+	const struct restart_options *o = line->options;
 	struct target target;
 	struct reply reply;
 	int r;
@@ -284,18 +380,40 @@ static int lifecycle_restart_sandbox(
 	out_step("restarting: %s", s->state.name);
 	target_init(&target, ENGINE_TARGET_MAX);
 	target_add(&target, "/containers/%s/restart?t=%llu", s->state.id,
-		(unsigned long long)o->time);
+		(unsigned long long)o->stop.time);
 	r = lifecycle_post_target(
-		e, &target, (uint32_t)o->time * 1000 + INJECT_ENGINE_MS, &reply);
+		e, &target, (uint32_t)o->stop.time * 1000 + INJECT_ENGINE_MS, &reply);
 	target_free(&target);
 	r = lifecycle_check_reply(r, &reply, s, "restarting");
-	return r ? r : lifecycle_start_wait_ready(o, e, s);
+	return r ? r : lifecycle_wait_ready(line, &o->ready, e, s);
 }
 
-int cmd_restart(const struct options *o)
+static int cmd_restart(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_restart_sandbox);
+	return lifecycle_for_each(line, lifecycle_restart_sandbox);
 }
+
+#define OPTIONS struct restart_options
+static const struct option restart_options[] = {
+	{SET(ready_set, ready)},
+	{SET(time_set, stop)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_restart = {
+	.name = "restart",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "restart sandboxes and wait until they are ready",
+	.more = "A sandbox keeps its files and its key; its processes end.",
+	.examples = {"od-runtime restart -t 30s box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.options = restart_options,
+	.options_size = sizeof(struct restart_options),
+	.run = cmd_restart,
+};
 
 /* --- pause, resume, kill, wait ------------------------------------------------------ */
 
@@ -307,38 +425,61 @@ static int lifecycle_check_running(const struct sandbox *s)
 }
 
 static int lifecycle_pause_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
 	int r = lifecycle_check_running(s);
 
 	if (!r && !s->paused)
 		r = lifecycle_post_action(e, s, "pause", "pausing");
-	return r ? r : lifecycle_print(o, s, "paused");
+	return r ? r : lifecycle_print(line, s, "paused");
 }
 
-int cmd_pause(const struct options *o)
+static int cmd_pause(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_pause_sandbox);
+	return lifecycle_for_each(line, lifecycle_pause_sandbox);
 }
+
+const struct command command_pause = {
+	.name = "pause",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "pause all processes of sandboxes",
+	.examples = {"od-runtime pause box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.run = cmd_pause,
+};
 
 static int lifecycle_resume_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
 	int r = lifecycle_check_running(s);
 
 	if (!r && s->paused)
 		r = lifecycle_post_action(e, s, "unpause", "resuming");
-	return r ? r : lifecycle_print(o, s, "resumed");
+	return r ? r : lifecycle_print(line, s, "resumed");
 }
 
-int cmd_resume(const struct options *o)
+static int cmd_resume(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_resume_sandbox);
+	return lifecycle_for_each(line, lifecycle_resume_sandbox);
 }
+
+const struct command command_resume = {
+	.name = "resume",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "resume paused sandboxes",
+	.examples = {"od-runtime resume box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.run = cmd_resume,
+};
 
 static int lifecycle_kill_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
+	const struct kill_options *o = line->options;
 	struct reply reply;
 	int r = lifecycle_check_running(s);
 
@@ -348,22 +489,43 @@ static int lifecycle_kill_sandbox(
 		"/containers/%s/kill?signal=%s", s->state.id,
 		o->signal ? o->signal : "KILL");
 	r = lifecycle_check_reply(r, &reply, s, "killing");
-	return r ? r : lifecycle_print(o, s, "killed");
+	return r ? r : lifecycle_print(line, s, "killed");
 }
 
-int cmd_kill(const struct options *o)
+static int cmd_kill(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_kill_sandbox);
+	return lifecycle_for_each(line, lifecycle_kill_sandbox);
 }
+
+#define OPTIONS struct kill_options
+static const struct option kill_options[] = {
+	{"signal", "SIGNAL", "send SIGNAL", TEXT, .letter = 's', AT(signal),
+		DEFAULT("KILL"), EXAMPLE("TERM"), GROUP(LIFECYCLE)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_kill = {
+	.name = "kill",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "send a signal to sandboxes",
+	.examples = {"od-runtime kill box", "od-runtime kill -s TERM box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.options = kill_options,
+	.options_size = sizeof(struct kill_options),
+	.run = cmd_kill,
+};
 
 static int lifecycle_wait_print_code(
-	const struct options *o, const struct sandbox *s, int64_t code)
+	const struct command_line *line, const struct sandbox *s, int64_t code)
 {
 	struct buf out = BUF_INIT(INJECT_TEXT_MAX);
 	struct jw w;
 	int r;
 
-	if (o->json) {
+	if (line->json) {
 		lifecycle_begin_json(s, &w, &out);
 		jw_key(&w, "exit_code");
 		jw_int(&w, code);
@@ -378,7 +540,7 @@ static int lifecycle_wait_print_code(
 }
 
 static int lifecycle_wait_sandbox(
-	const struct options *o, const struct engine *e, struct sandbox *s)
+	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
 	struct target target;
 	struct reply reply;
@@ -397,10 +559,21 @@ static int lifecycle_wait_sandbox(
 		json_doc_free(&d);
 	}
 	reply_free(&reply);
-	return r ? r : lifecycle_wait_print_code(o, s, code);
+	return r ? r : lifecycle_wait_print_code(line, s, code);
 }
 
-int cmd_wait(const struct options *o)
+static int cmd_wait(const struct command_line *line)
 {
-	return lifecycle_for_each(o, lifecycle_wait_sandbox);
+	return lifecycle_for_each(line, lifecycle_wait_sandbox);
 }
+
+const struct command command_wait = {
+	.name = "wait",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "wait until sandboxes stop, and print their exit codes",
+	.examples = {"od-runtime wait box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.run = cmd_wait,
+};

@@ -4,11 +4,18 @@
 #include "base/clock.h"
 #include "inject/console/out.h"
 #include "inject/engine/container_log.h"
+#include "inject/options/options_rows.h"
 #include "inject/options/spec.h"
 #include "inject/sandbox/sandbox.h"
 #include "limits.h"
 
 #include <stdio.h>
+
+struct logs_options {
+	bool follow, timestamps, has_tail;
+	uint64_t tail;
+	const char *since, *until;
+};
 
 /*
  * Converts a time option to seconds, such as "1700000000"; without the option out stays.
@@ -27,7 +34,8 @@ static int logs_parse_time(const char *value, const char *name, char *out, size_
 	return 0;
 }
 
-static int logs_copy_log(const struct options *o, const struct engine *e, const char *id)
+static int logs_copy_log(
+	const struct logs_options *o, const struct engine *e, const char *id)
 {
 	char since[24] = "", until[24] = "";
 	struct target target;
@@ -63,13 +71,50 @@ static int logs_copy_log(const struct options *o, const struct engine *e, const 
 	return r;
 }
 
-int cmd_logs(const struct options *o)
+static int cmd_logs(const struct command_line *line)
 {
+	const struct logs_options *o = line->options;
 	struct sandbox s;
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	if (!r)
-		r = sandbox_require(&e, o->operand[0], &s);
+		r = sandbox_require(&e, line->operand[0], &s);
 	return r ? r : logs_copy_log(o, &e, s.state.id);
 }
+
+#define OPTIONS struct logs_options
+static const struct option logs_options[] = {
+	{"follow", NULL, "print new lines until the sandbox stops", FLAG, .letter = 'f',
+		AT(follow), GROUP(LIFECYCLE)},
+	{"tail", "N", "print only the last N lines", NUMBER(0, INT32_MAX), .letter = 'n',
+		AT(tail), SEEN(has_tail), DEFAULT("all lines"), EXAMPLE("100"),
+		GROUP(LIFECYCLE)},
+	{"since", "TIME",
+		"print only lines since TIME: seconds since 1970, or a duration before "
+		"now",
+		TEXT, AT(since), EXAMPLE("1h30m"), GROUP(LIFECYCLE)},
+	{"until", "TIME",
+		"print only lines until TIME: seconds since 1970, or a duration before "
+		"now",
+		TEXT, AT(until), EXAMPLE("90s"), GROUP(LIFECYCLE)},
+	{"timestamps", NULL, "print the time before each line", FLAG, .letter = 't',
+		AT(timestamps), GROUP(LIFECYCLE)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_logs = {
+	.name = "logs",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "print the log of a sandbox",
+	.more = "The log contains the output of the server of the sandbox, and of a CMD "
+		"that run -d has started.",
+	.examples = {"od-runtime logs -f box",
+		"od-runtime logs --since 1h30m --tail 100 box"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.options = logs_options,
+	.options_size = sizeof(struct logs_options),
+	.run = cmd_logs,
+};

@@ -33,7 +33,7 @@ static int ls_request_list(const struct sandbox *s, const char *path, struct rep
 	return r;
 }
 
-static int ls_print_names(const struct options *o, const struct reply *reply)
+static int ls_print_names(const struct command_line *line, const struct reply *reply)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
 	struct json_val name;
@@ -44,13 +44,13 @@ static int ls_print_names(const struct options *o, const struct reply *reply)
 	if (r)
 		return out_fail("its client may be of another version: od-runtime update",
 			"the sandbox's list is no JSON");
-	if (o->json)
+	if (line->json)
 		buf_str(&out, buf_view(&reply->body));
-	while (!o->json && json_next(json_doc_root(&d), &it, NULL, &name)) {
+	while (!line->json && json_next(json_doc_root(&d), &it, NULL, &name)) {
 		out_clean(&out, json_doc_str(&d, name), false);
 		buf_putc(&out, '\n');
 	}
-	if (o->json)
+	if (line->json)
 		buf_putc(&out, '\n');
 	json_doc_free(&d);
 	r = out.err ? out.err : out_write_text(1, buf_view(&out));
@@ -109,10 +109,10 @@ static int ls_check_folder(const struct sandbox *s, const char *path)
 }
 
 /* The operands are SANDBOX, SANDBOX:PATH, or SANDBOX and PATH. */
-static int ls_list_path(const struct options *o, const struct engine *e)
+static int ls_list_path(const struct command_line *line, const struct engine *e)
 {
-	const char *path = o->operand_n > 1 ? o->operand[1] : NULL;
-	struct str rest = str_c(o->operand[0]), name = str_cut(&rest, ':');
+	const char *path = line->operand_n > 1 ? line->operand[1] : NULL;
+	struct str rest = str_c(line->operand[0]), name = str_cut(&rest, ':');
 	struct buf whole = BUF_INIT(FILE_PATH_MAX);
 	char sandbox[STATE_NAME_MAX + 1];
 	struct reply reply = {0};
@@ -120,7 +120,7 @@ static int ls_list_path(const struct options *o, const struct engine *e)
 	int r;
 
 	snprintf(sandbox, sizeof(sandbox), "%.*s", STR_ARG(name));
-	if (options_is_remote(o->operand[0]))
+	if (remote_path_is(line->operand[0]))
 		path = remote_path_make_absolute(&whole, rest.p);
 	r = whole.err ? out_fail("give a shorter path", "the path is too long")
 		      : sandbox_open(e, sandbox, &s);
@@ -129,17 +129,43 @@ static int ls_list_path(const struct options *o, const struct engine *e)
 	if (!r)
 		r = ls_request_list(&s, path, &reply);
 	if (!r)
-		r = ls_print_names(o, &reply);
+		r = ls_print_names(line, &reply);
 	state_wipe_key(&s.state);
 	reply_free(&reply);
 	buf_free(&whole);
 	return r;
 }
 
-int cmd_ls(const struct options *o)
+static int cmd_ls(const struct command_line *line)
 {
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
-	return r ? r : ls_list_path(o, &e);
+	return r ? r : ls_list_path(line, &e);
 }
+
+static int ls_check_operands(const struct command_line *line)
+{
+	const char *place = line->operand[0];
+
+	if (!remote_path_is(place))
+		return options_check_sandbox(place);
+	if (line->operand_n > 1)
+		return out_fail_usage("as in: ls box:/etc or ls box /etc",
+			"%s names a folder already, and %s is one too many", place,
+			line->operand[1]);
+	return remote_path_check(place);
+}
+
+const struct command command_ls = {
+	.name = "ls",
+	.usage = "SANDBOX[:PATH] | SANDBOX PATH",
+	.purpose = "list the files of a folder in a sandbox",
+	.more = "Without PATH, the folder is the working directory.",
+	.examples = {"od-runtime ls box:/etc"},
+	.operands = 2,
+	.last_optional = true,
+	.subject = SUBJECT_PLACE,
+	.check = ls_check_operands,
+	.run = cmd_ls,
+};

@@ -4,9 +4,9 @@
 #include "inject/options/manual.h"
 #include "limits.h"
 
-int cmd_man(const struct options *o)
+static int cmd_man(const struct command_line *line)
 {
-	const char *form = o->operand_n ? o->operand[0] : "roff";
+	const char *form = line->operand_n ? line->operand[0] : "roff";
 	struct buf out = BUF_INIT(INJECT_FILE_MAX);
 	int r = 0;
 
@@ -21,3 +21,16 @@ int cmd_man(const struct options *o)
 	buf_free(&out);
 	return r;
 }
+
+const struct command command_man = {
+	.name = "man",
+	.usage = "[roff|markdown]",
+	.purpose = "print the manual page",
+	.examples = {"od-runtime man", "od-runtime man markdown"},
+	.operands = 1,
+	.last_optional = true,
+	.hidden = true,
+	.subject = SUBJECT_WORD,
+	.words = "roff markdown",
+	.run = cmd_man,
+};

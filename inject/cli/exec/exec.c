@@ -5,10 +5,10 @@
 #include "base/fd.h"
 #include "base/jw.h"
 #include "base/utf8.h"
-#include "inject/cli/commands.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
 #include "inject/console/terminal.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/attachment.h"
 #include "inject/sandbox/process_forget.h"
 #include "limits.h"
@@ -21,71 +21,49 @@
 enum { ANSWER_MS = 2000 };
 
 struct exec {
-	const struct options *options;
+	const struct exec_command *command;
 	struct process_request request;
 	struct attachment attachment;
 	struct buf text[ATTACHMENT_OUTPUTS]; /* with --json */
 	struct terminal terminal;
 };
 
-int exec_check_options(const struct options *o)
+int exec_check_terminal(const struct terminal_options *o, size_t argc)
 {
-	size_t env = 0, env_file = 0;
-
 	if (o->interactive && o->tty && !o->detach && !isatty(STDIN_FILENO))
 		return out_fail_usage("leave -t out, so that -i takes a pipe or a file",
 			"-i -t needs a terminal, and stdin is none");
-	if ((o->interactive || o->tty) && !o->argc)
+	if ((o->interactive || o->tty) && !argc)
 		return out_fail_usage("as in: od-runtime run -it debian bash",
 			"-i and -t are for a command, and there is none");
-	if (o->command->bit == FOR_RUN && o->detach && (o->interactive || o->tty))
-		return out_fail_usage(
-			"leave -i and -t out; without CMD the sandbox stays running, "
-			"too, and od-runtime shell SANDBOX gives a terminal in it",
-			"with --detach CMD has neither a stdin nor a terminal");
-	if (o->session && (o->interactive || o->tty || o->detach))
-		return out_fail_usage("leave --session out, or -i, -t and -d",
-			"a session has a terminal of its own");
-	if (o->session &&
-		(o->user || o->working_dir || options_next(o, LIST_ENV, &env) ||
-			options_next(o, LIST_ENV_FILE, &env_file)))
-		return out_fail_usage(
-			"write them into the text: cd DIR, export NAME=value",
-			"a session keeps its user, its directory and its variables: -u, "
-			"-w, -e and --env-file are not for it");
-	if (o->command->bit == FOR_EXEC && o->working_dir && o->working_dir[0] != '/')
-		return out_fail_usage("as in -w /work",
-			"--workdir is '%s', not an absolute path", o->working_dir);
 	return 0;
 }
 
-void exec_set_limit(const struct options *o)
+void exec_set_limit(const struct timeout_options *o)
 {
-	if (o->timeout)
-		stop_set_limit(clock_ms() + o->timeout * 1000 + ANSWER_MS);
+	timeout_begin(o, ANSWER_MS);
 }
 
-static void exec_init_request(
-	struct exec *x, const struct options *o, const struct settings *settings)
+static void exec_init_request(struct exec *x)
 {
-	const bool starts_sandbox = o->command->bit == FOR_RUN && o->detach;
+	const struct exec_command *c = x->command;
 	struct process_request *q = &x->request;
 
 	*q = (struct process_request){
-		.argv = o->argv,
-		.argv_n = o->argc,
-		.pty = o->tty,
-		.takes_stdin = o->interactive && !o->detach,
-		.detached = o->detach,
-		.writes_to_log = starts_sandbox,
-		.stops_sandbox = starts_sandbox && o->remove,
-		.timeout = o->timeout,
+		.argv = c->argv,
+		.argv_n = c->argc,
+		.pty = c->terminal.tty,
+		.takes_stdin = c->terminal.interactive && !c->terminal.detach,
+		.detached = c->terminal.detach,
+		.writes_to_log = c->starts_sandbox,
+		.stops_sandbox = c->stops_sandbox,
+		.timeout = c->timeout->timeout,
+		.cwd = c->working_dir,
+		.user = c->user,
 	};
-	if (settings) {
-		q->env = settings->env;
-		q->env_n = settings->env_n;
-		q->cwd = o->working_dir;
-		q->user = o->user;
+	if (c->settings) {
+		q->env = c->settings->env;
+		q->env_n = c->settings->env_n;
 	}
 	terminal_get_size(&q->rows, &q->columns);
 }
@@ -96,7 +74,7 @@ static void exec_open_outlets(struct exec *x)
 
 	for (unsigned i = 0; i < ATTACHMENT_OUTPUTS; i++) {
 		x->text[i] = (struct buf)BUF_INIT(INJECT_REPLY_MAX);
-		if (x->options->json)
+		if (x->command->json)
 			outlet_open_text(&x->attachment.out[i], &x->text[i]);
 		else
 			outlet_open(&x->attachment.out[i], fds[i]);
@@ -127,7 +105,7 @@ static int exec_print_result(const struct exec *x)
 
 	jw_init(&w, &out);
 	jw_object(&w);
-	if (x->options->detach) {
+	if (x->request.detached) {
 		jw_key(&w, "process");
 		jw_cstr(&w, x->attachment.id);
 	} else {
@@ -157,7 +135,7 @@ static int exec_fail_timeout(const struct exec *x)
 {
 	out_fail("give a longer --timeout, or leave it out",
 		"the command has not ended within --timeout %s, and was killed",
-		x->options->timeout_text);
+		x->command->timeout->timeout_text);
 	return EXIT_TIMEOUT;
 }
 
@@ -190,16 +168,15 @@ static int exec_run_process(struct exec *x, const struct sandbox *s)
 	return r;
 }
 
-int exec_run_argv(
-	const struct options *o, const struct settings *settings, const struct sandbox *s)
+int exec_run_argv(const struct exec_command *c, const struct sandbox *s)
 {
-	struct exec x = {.options = o};
+	struct exec x = {.command = c};
 	int r;
 
-	exec_init_request(&x, o, settings);
+	exec_init_request(&x);
 	exec_open_outlets(&x);
 	r = exec_run_process(&x, s);
-	if (!r && o->json)
+	if (!r && c->json)
 		r = exec_print_result(&x);
 	if (!r && x.attachment.end.timed_out)
 		r = exec_fail_timeout(&x);
@@ -212,3 +189,18 @@ int exec_run_argv(
 	}
 	return r;
 }
+
+#define OPTIONS struct terminal_options
+static const struct option terminal_options[] = {
+	{"interactive", NULL,
+		"pass stdin to CMD; without this option, CMD reads an empty stdin", FLAG,
+		.letter = 'i', AT(interactive), GROUP(COMMAND)},
+	{"tty", NULL,
+		"allocate a terminal of the size of this one for CMD; interactive "
+		"programs need -it",
+		FLAG, .letter = 't', AT(tty), GROUP(COMMAND)},
+	{0},
+};
+#undef OPTIONS
+
+const struct option_set terminal_set = {.options = terminal_options};
