@@ -7,8 +7,6 @@
 #include "inject/image/program.h"
 #include "inject/options/options.h"
 
-#include <errno.h>
-
 /* Writes the architectures of the programs in a section of our own file, as a list. */
 static int main_write_embedded(struct jw *w, const char *key, struct str section)
 {
@@ -57,36 +55,22 @@ static int main_print_version(bool json)
 	return r;
 }
 
-/*
- * Ends after a wait was ended by a signal, or by --timeout, which has its own exit code.
- */
-static int main_end_interrupted(const struct options *o)
-{
-	if (stop_get_signal() || !stop_is_expired())
-		return -EINTR;
-	out_fail("the operation may continue in the sandbox; od-runtime logs shows the "
-		 "log of its server",
-		"%s: no answer within --timeout %s", o->command->name, o->timeout_text);
-	return EXIT_TIMEOUT;
-}
-
 int main(int argc, char **argv)
 {
-	struct options o;
+	struct command_line line = {0};
 	int r = stop_init();
 
 	if (!r)
-		r = options_read(&o, argc, argv);
+		r = options_read(&line, argc, argv);
 	if (!r) {
-		if (o.version)
-			r = main_print_version(o.json);
-		else if (o.help)
-			r = options_print_help(o.command);
+		if (line.version)
+			r = main_print_version(line.json);
+		else if (line.help)
+			r = options_print_help(line.command);
 		else
-			r = o.command->run(&o);
-		if (r == -EINTR)
-			r = main_end_interrupted(&o);
+			r = line.command->run(&line);
 	}
+	options_free(&line);
 	remote_engine_close();
 	return r < 0 ? out_exit_code(r) : r;
 }

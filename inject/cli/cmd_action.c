@@ -2,14 +2,20 @@
 #include "inject/cli/commands.h"
 
 #include "base/clock.h"
+#include "inject/cli/exec/timeout.h"
 #include "inject/cli/observation.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/sandbox.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <unistd.h>
+
+struct action_options {
+	struct timeout_options limit;
+};
 
 /* The time that a request may take in addition to its action. */
 enum { GRACE_MS = 30000 };
@@ -72,8 +78,8 @@ static int cmd_action_make_request(const char *operand, struct buf *request)
 	return r;
 }
 
-static int cmd_action_print_reply(
-	const struct options *o, const struct sandbox *s, const struct reply *reply)
+static int cmd_action_print_reply(const struct command_line *line,
+	const struct sandbox *s, const struct reply *reply)
 {
 	struct buf out = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
 	struct observation ob;
@@ -81,7 +87,7 @@ static int cmd_action_print_reply(
 
 	if (r)
 		return cmd_action_fail_reply(s);
-	if (o->json) {
+	if (line->json) {
 		r = cmd_action_print_raw(reply);
 	} else {
 		observation_print(&ob, &out);
@@ -94,32 +100,59 @@ static int cmd_action_print_reply(
 	return r;
 }
 
-int cmd_action(const struct options *o)
+static int cmd_action(const struct command_line *line)
 {
+	const struct action_options *o = line->options;
 	struct buf request = BUF_INIT(INJECT_REPLY_MAX);
 	struct reply reply;
 	struct sandbox s = {0};
 	struct engine e;
 	uint64_t own, ms = 0;
-	int r = cmd_action_make_request(o->operand[1], &request);
+	int r = cmd_action_make_request(line->operand[1], &request);
 
-	own = r || o->timeout ? 0 : observation_read_timeout(buf_view(&request));
+	own = r || o->limit.timeout ? 0 : observation_read_timeout(buf_view(&request));
 	if (own)
 		ms = own * 1000 + GRACE_MS;
-	if (o->timeout)
-		stop_set_limit(clock_ms() + o->timeout * 1000);
+	timeout_begin(&o->limit, 0);
 	reply_init(&reply);
 	if (!r)
-		r = engine_open(&e, o->host);
+		r = engine_open(&e, line->host);
 	if (!r)
-		r = sandbox_open(&e, o->operand[0], &s);
+		r = sandbox_open(&e, line->operand[0], &s);
 	if (!r)
 		r = sandbox_send_action(&s, buf_view(&request),
 			ms > UINT32_MAX ? 0 : (uint32_t)ms, &reply);
 	if (!r)
-		r = cmd_action_print_reply(o, &s, &reply);
+		r = cmd_action_print_reply(line, &s, &reply);
 	state_wipe_key(&s.state);
 	reply_free(&reply);
 	buf_free(&request);
-	return r;
+	return timeout_end(line, &o->limit, r);
 }
+
+#define OPTIONS struct action_options
+static const struct option action_options[] = {
+	{"timeout", "DURATION",
+		"stop waiting after DURATION; the action continues, and the exit code is "
+		"124",
+		DURATION(1, SECONDS_MAX), AT(limit.timeout), GIVEN_AS(limit.timeout_text),
+		EXAMPLE("1h30m"),
+		DEFAULT("30s more than the timeout of the action, if it has one"),
+		GROUP(COMMAND)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_action = {
+	.name = "action",
+	.usage = "SANDBOX JSON|-",
+	.purpose = "send one action and print its observation",
+	.more = "With -, the command reads the JSON from stdin.",
+	.examples = {"od-runtime action box '{\"action\": \"run\", \"args\": "
+		     "{\"command\": \"pwd\"}}'"},
+	.operands = 2,
+	.subject = SUBJECT_SANDBOX,
+	.options = action_options,
+	.options_size = sizeof(struct action_options),
+	.run = cmd_action,
+};

@@ -9,12 +9,19 @@
 #include "inject/image/probe.h"
 #include "inject/names/ref.h"
 #include "inject/names/sandbox_label.h"
+#include "inject/options/options_rows.h"
+#include "inject/options/options_sets.h"
 #include "inject/sandbox/sandbox.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+struct doctor_options {
+	struct client_options client;
+	struct plugin_options plugin;
+};
 
 enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_PROBLEM };
 
@@ -25,7 +32,8 @@ static const char *const level_words[] = {
 };
 
 struct doctor {
-	const struct options *options;
+	const struct client_options *client;
+	bool json;
 	struct engine engine;
 	struct plugins plugins;
 	struct buf out; /* lines, or the members of a JSON array */
@@ -49,7 +57,7 @@ static void doctor_report(struct doctor *d, enum level level, const char *about,
 	va_end(ap);
 	out_clean(&clean, str_c(text), false);
 	d->problems += level == LEVEL_PROBLEM;
-	if (d->options->json) {
+	if (d->json) {
 		jw_object(&d->w);
 		jw_key(&d->w, "level");
 		jw_cstr(&d->w, level_words[level]);
@@ -256,7 +264,7 @@ static void doctor_check_client(struct doctor *d, struct image *im)
 	struct program client;
 
 	if (program_find_client(
-		    &client, d->options->client, im->arch, !d->options->no_od_plugins)) {
+		    &client, d->client->client, im->arch, !d->client->no_od_plugins)) {
 		doctor_report(d, LEVEL_PROBLEM, "client",
 			"give the path of od-runtime-client with --client",
 			"no od-runtime-client was found");
@@ -356,9 +364,9 @@ static void doctor_check_shell(
 		return;
 	}
 	snprintf(arch, sizeof(arch), "%.*s", STR_ARG(im->arch));
-	r = d->options->no_busybox
+	r = d->client->no_busybox
 		? 1
-		: program_find_busybox(&busybox, d->options->busybox, arch);
+		: program_find_busybox(&busybox, d->client->busybox, arch);
 	if (r)
 		doctor_report(d, LEVEL_PROBLEM, "shell",
 			"give a static busybox with --busybox",
@@ -518,26 +526,29 @@ static int doctor_check_operand(struct doctor *d, const char *name)
 	return r;
 }
 
-int cmd_doctor(const struct options *o)
+static int cmd_doctor(const struct command_line *line)
 {
-	struct doctor d = {.options = o, .out = BUF_INIT(INJECT_TEXT_MAX)};
-	int r = engine_open(&d.engine, o->host);
+	const struct doctor_options *o = line->options;
+	struct doctor d = {.client = &o->client,
+		.json = line->json,
+		.out = BUF_INIT(INJECT_TEXT_MAX)};
+	int r = engine_open(&d.engine, line->host);
 
 	jw_init(&d.w, &d.out);
-	if (o->json) {
+	if (line->json) {
 		jw_object(&d.w);
 		jw_key(&d.w, "findings");
 		jw_array(&d.w);
 	}
 	if (!r)
-		r = plugins_read(&d.plugins, o);
+		r = plugins_read(&d.plugins, &o->plugin);
 	if (!r)
 		r = doctor_check_engine(&d);
 	if (!r)
 		doctor_check_embedded(&d);
-	if (!r && o->operand_n)
-		r = doctor_check_operand(&d, o->operand[0]);
-	if (!r && o->json) {
+	if (!r && line->operand_n)
+		r = doctor_check_operand(&d, line->operand[0]);
+	if (!r && line->json) {
 		jw_end(&d.w);
 		jw_key(&d.w, "problems");
 		jw_uint(&d.w, d.problems);
@@ -550,3 +561,28 @@ int cmd_doctor(const struct options *o)
 	plugins_free(&d.plugins);
 	return r ? r : d.problems ? EXIT_ENVIRONMENT : EXIT_DONE;
 }
+
+#define OPTIONS struct doctor_options
+static const struct option doctor_options[] = {
+	{SET(client_set, client)},
+	{"plugin", "NAME[=DIR|IMAGE]", "include the files of plugin NAME, as build does",
+		LIST(plugin.plugins), SEEN(plugin.source_optional),
+		EXAMPLE("hello=./hello"), GROUP(CLIENT)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.usage = "[IMAGE|SANDBOX] [OPTION...]",
+	.purpose = "check the engine, and an image or a sandbox, for missing parts",
+	.more = "It reports what is present, what is missing and the "
+		"consequences.",
+	.examples = {"od-runtime doctor", "od-runtime doctor debian:12"},
+	.operands = 1,
+	.last_optional = true,
+	.subject = SUBJECT_ANY,
+	.options = doctor_options,
+	.options_size = sizeof(struct doctor_options),
+	.run = cmd_doctor,
+};

@@ -70,14 +70,14 @@ static void env_append_json(const struct env *v, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static int env_print_values(const struct options *o, const struct sandbox *s)
+static int env_print_values(const struct command_line *line, const struct sandbox *s)
 {
 	struct buf out = BUF_SECRET(INJECT_TEXT_MAX);
 	struct env v;
 	int r;
 
 	env_fill_values(s, &v);
-	if (o->json)
+	if (line->json)
 		env_append_json(&v, &out);
 	else
 		env_append_shell(&v, &out);
@@ -87,20 +87,30 @@ static int env_print_values(const struct options *o, const struct sandbox *s)
 	return r;
 }
 
-int cmd_env(const struct options *o)
+static int cmd_env(const struct command_line *line)
 {
 	struct sandbox s = {0};
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	if (!r)
-		r = sandbox_open(&e, o->operand[0], &s);
+		r = sandbox_open(&e, line->operand[0], &s);
 	if (!r && (!s.port || e.remote))
 		r = out_fail("use od-runtime exec, action or cp, which reach it through "
 			     "the engine",
 			"the sandbox %s has no port on this machine", s.state.name);
 	if (!r)
-		r = env_print_values(o, &s);
+		r = env_print_values(line, &s);
 	state_wipe_key(&s.state);
 	return r;
 }
+
+const struct command command_env = {
+	.name = "env",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "print the address and the key of a sandbox as shell commands",
+	.examples = {"eval \"$(od-runtime env box)\""},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.run = cmd_env,
+};

@@ -9,6 +9,8 @@
 #include "inject/image/image.h"
 #include "inject/image/plan.h"
 #include "inject/image/probe.h"
+#include "inject/options/options_rows.h"
+#include "inject/options/options_sets.h"
 #include "inject/sandbox/injection.h"
 #include "inject/sandbox/leftovers.h"
 #include "inject/sandbox/sandbox.h"
@@ -18,10 +20,18 @@
 
 #include <stdio.h>
 
+struct inject_options {
+	struct client_options client;
+	struct identity_options identity;
+	struct ready_options ready;
+	uint64_t port;
+};
+
 enum { PAUSE_MS = 20 };
 
 struct inject_job {
-	const struct options *options;
+	const struct command_line *line;
+	const struct inject_options *options;
 	const struct engine *engine;
 	struct sandbox sandbox;
 	char key_hash[SHA256_HEX + 1];
@@ -121,8 +131,8 @@ static int inject_find_client(struct inject_job *g)
 	image = buf_cstr(&name);
 	r = image && id.n ? plan_inspect(g->engine, image, &im) : 1;
 	if (r >= 0)
-		r = program_find_client(&g->client, g->options->client, im.arch,
-			!g->options->no_od_plugins);
+		r = program_find_client(&g->client, g->options->client.client, im.arch,
+			!g->options->client.no_od_plugins);
 	if (!r && im.arch.n && !str_eq(im.arch, str_c(g->client.arch)))
 		r = out_fail(
 			"give the od-runtime-client for that architecture with --client",
@@ -150,9 +160,9 @@ static int inject_copy_files(struct inject_job *g)
 		return out_fail("remove /.od from the container",
 			"cannot add the client to %s: its /.od is not a directory", name);
 	files.drop_in = seen.openhands == PROBE_ABSENT;
-	if (!seen.shell && !g->options->no_busybox) {
+	if (!seen.shell && !g->options->client.no_busybox) {
 		r = program_find_busybox(
-			&g->busybox, g->options->busybox, g->client.arch);
+			&g->busybox, g->options->client.busybox, g->client.arch);
 		if (r == 1)
 			out_note("od-runtime: %s " PROGRAM_NO_SHELL, name);
 		else if (r)
@@ -173,7 +183,7 @@ static int inject_copy_files(struct inject_job *g)
 static void inject_write_args(void *arg, struct jw *w)
 {
 	struct inject_job *g = arg;
-	const struct options *o = g->options;
+	const struct identity_options *o = &g->options->identity;
 	struct str dir = json_doc_str(&g->doc,
 		json_get(json_get(json_doc_root(&g->doc), "Config"), "WorkingDir"));
 	char number[24];
@@ -204,7 +214,7 @@ static int inject_start_client(struct inject_job *g)
 	const struct sandbox *s = &g->sandbox;
 	const struct str body = STR("{\"Detach\":true,\"Tty\":false}");
 	struct reply reply;
-	int r = tunnel_exec(g->engine, s->state.id, g->options->user, false,
+	int r = tunnel_exec(g->engine, s->state.id, g->options->identity.user, false,
 		inject_write_args, g, &reply, g->exec, sizeof(g->exec));
 
 	if (!r && !g->exec[0])
@@ -244,7 +254,7 @@ static int inject_read_exit_code(struct inject_job *g)
 
 static int inject_wait_ready(struct inject_job *g)
 {
-	uint64_t deadline = clock_ms() + g->options->timeout_start * 1000;
+	uint64_t deadline = clock_ms() + g->options->ready.timeout_start * 1000;
 	const char *name = g->sandbox.state.name;
 	int r;
 
@@ -260,7 +270,7 @@ static int inject_wait_ready(struct inject_job *g)
 		if (clock_ms() >= deadline)
 			return out_fail("allow more time with --timeout-start",
 				"the client in %s was not ready after %llu s", name,
-				(unsigned long long)g->options->timeout_start);
+				(unsigned long long)g->options->ready.timeout_start);
 		r = stop_wait(-1, 0, clock_ms() + PAUSE_MS, false);
 		if (r < 0)
 			return r;
@@ -270,9 +280,9 @@ static int inject_wait_ready(struct inject_job *g)
 
 static int inject_run(struct inject_job *g)
 {
-	const struct options *o = g->options;
+	const struct inject_options *o = g->options;
 	struct sandbox *s = &g->sandbox;
-	int r = inject_find_container(g, o->operand[0]);
+	int r = inject_find_container(g, g->line->operand[0]);
 
 	if (!r)
 		r = inject_check_origin(g);
@@ -301,14 +311,16 @@ static int inject_run(struct inject_job *g)
 	}
 	if (!r)
 		r = inject_wait_ready(g);
-	return r ? r : sandbox_info_print(g->engine, &s->state, o->json, NULL, NULL);
+	return r ? r
+		 : sandbox_info_print(g->engine, &s->state, g->line->json, NULL, NULL);
 }
 
-int cmd_inject(const struct options *o)
+static int cmd_inject(const struct command_line *line)
 {
+	const struct inject_options *o = line->options;
 	struct engine e;
-	struct inject_job g = {.options = o, .engine = &e};
-	int r = engine_open(&e, o->host);
+	struct inject_job g = {.line = line, .options = o, .engine = &e};
+	int r = engine_open(&e, line->host);
 
 	reply_init(&g.description);
 	if (!r)
@@ -322,3 +334,26 @@ int cmd_inject(const struct options *o)
 	reply_free(&g.description);
 	return r;
 }
+
+#define OPTIONS struct inject_options
+static const struct option inject_options[] = {
+	{SET(client_set, client)},
+	{"port", "N", "serve the API on port N in the container", NUMBER(1, 65535),
+		AT(port), DEFAULT("8000"), GROUP(CLIENT)},
+	{SET(identity_set, identity)},
+	{SET(ready_set, ready)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_inject = {
+	.name = "inject",
+	.usage = "CONTAINER [OPTION...]",
+	.purpose = "add the client to a running container and start it there",
+	.examples = {"od-runtime inject web"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.options = inject_options,
+	.options_size = sizeof(struct inject_options),
+	.run = cmd_inject,
+};

@@ -44,11 +44,11 @@ static void cmd_inspect_indent_json(struct str json, struct buf *out)
 	}
 }
 
-static int cmd_inspect_print(const struct options *o, struct str json)
+static int cmd_inspect_print(const struct command_line *line, struct str json)
 {
 	struct buf out = BUF_INIT(2 * (size_t)INJECT_REPLY_MAX);
 
-	if (o->json)
+	if (line->json)
 		buf_str(&out, json);
 	else
 		cmd_inspect_indent_json(json, &out);
@@ -76,23 +76,34 @@ static int cmd_inspect_sandbox(const struct engine *e, const char *name, struct 
 }
 
 /* Prints an array, as docker inspect does; after a failure the rest is printed. */
-int cmd_inspect(const struct options *o)
+static int cmd_inspect(const struct command_line *line)
 {
 	struct buf json = BUF_INIT(INJECT_REPLY_MAX);
 	struct engine e;
 	struct jw w;
-	int first = 0, r = engine_open(&e, o->host);
+	int first = 0, r = engine_open(&e, line->host);
 
 	if (r)
 		return r;
 	jw_init(&w, &json);
 	jw_array(&w);
-	for (size_t i = 0; i < o->operand_n && r != -EINTR && r != -ENOMEM; i++) {
-		r = cmd_inspect_sandbox(&e, o->operand[i], &w);
+	for (size_t i = 0; i < line->operand_n && r != -EINTR && r != -ENOMEM; i++) {
+		r = cmd_inspect_sandbox(&e, line->operand[i], &w);
 		first = first ? first : r;
 	}
 	jw_end(&w);
-	r = json.err ? json.err : cmd_inspect_print(o, buf_view(&json));
+	r = json.err ? json.err : cmd_inspect_print(line, buf_view(&json));
 	buf_free(&json);
 	return first ? first : r;
 }
+
+const struct command command_inspect = {
+	.name = "inspect",
+	.usage = "SANDBOX... [OPTION...]",
+	.purpose = "print the details of sandboxes as a JSON array",
+	.examples = {"od-runtime inspect box"},
+	.operands = 1,
+	.variadic = true,
+	.subject = SUBJECT_SANDBOX,
+	.run = cmd_inspect,
+};

@@ -5,6 +5,7 @@
 #include "inject/console/out.h"
 #include "inject/control/listen.h"
 #include "inject/names/listen_secret.h"
+#include "inject/options/options_rows.h"
 #include "limits.h"
 #include "net/tls_credentials.h"
 #include "net/tls_trust.h"
@@ -19,6 +20,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+struct listen_options {
+	const char *address, *token, *tls_cert, *tls_key, *tls_client_ca;
+	bool no_token;
+};
+
 struct listen {
 	struct loop *loop;
 	struct hub *hub;
@@ -29,7 +35,7 @@ struct listen {
 };
 
 /* Without a secret a sandbox can use another's name: an option must allow that. */
-static int cmd_listen_load_secret(struct listen *l, const struct options *o)
+static int cmd_listen_load_secret(struct listen *l, const struct listen_options *o)
 {
 	if (o->token && o->no_token)
 		return out_fail_usage("leave out one of the two",
@@ -62,7 +68,7 @@ static int cmd_listen_load_clients(struct listen *l, const char *path)
 	return r;
 }
 
-static int cmd_listen_load_tls(struct listen *l, const struct options *o)
+static int cmd_listen_load_tls(struct listen *l, const struct listen_options *o)
 {
 	struct buf chain = BUF_INIT(TLS_PEM_MAX), key = BUF_SECRET(TLS_PEM_MAX);
 	const char *why = "out of memory";
@@ -168,8 +174,9 @@ static int cmd_listen_open_hub(struct listen *l)
 	return cmd_listen_print_url(l);
 }
 
-int cmd_listen(const struct options *o)
+static int cmd_listen(const struct command_line *line)
 {
+	const struct listen_options *o = line->options;
 	struct listen l = {.secret = BUF_SECRET(DIAL_TOKEN_MAX)};
 	int err = 0, r = cmd_listen_parse_address(&l, o->address);
 
@@ -198,3 +205,40 @@ int cmd_listen(const struct options *o)
 	buf_free(&l.secret);
 	return r;
 }
+
+#define OPTIONS struct listen_options
+static const struct option listen_options[] = {
+	{"address", "ADDRESS:PORT", "listen on ADDRESS:PORT; port 0 means a free port",
+		TEXT, AT(address), DEFAULT("127.0.0.1:8787"), GROUP(NETWORK)},
+	{"token", "FILE",
+		"derive the tokens of sandboxes from the secret in FILE, at least 16 "
+		"bytes that stay on this machine; \"openssl rand -hex 32\" prints a "
+		"secret, and od-runtime token prints the tokens",
+		TEXT, FILES, AT(token), GROUP(NETWORK)},
+	{"no-token", NULL,
+		"accept sandboxes without a token; the first sandbox that uses a name "
+		"keeps it while it is connected",
+		FLAG, AT(no_token), GROUP(NETWORK)},
+	{"tls-cert", "FILE",
+		"serve TLS 1.2 with the certificate chain in FILE (PEM); needs --tls-key",
+		TEXT, FILES, AT(tls_cert), GROUP(NETWORK)},
+	{"tls-key", "FILE", "use the private key in FILE (PEM) for --tls-cert", TEXT,
+		FILES, AT(tls_key), GROUP(NETWORK)},
+	{"tls-client-ca", "FILE",
+		"accept only clients with a certificate of the authority in FILE (PEM)",
+		TEXT, FILES, AT(tls_client_ca), GROUP(NETWORK)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_listen = {
+	.name = "listen",
+	.usage = "[OPTION...]",
+	.purpose = "run a backend to which sandboxes connect",
+	.more = "It serves the API of each sandbox under /sandboxes/NAME/.",
+	.examples = {"od-runtime listen --token secret",
+		"od-runtime listen --token secret --address 10.0.0.1:8787"},
+	.options = listen_options,
+	.options_size = sizeof(struct listen_options),
+	.run = cmd_listen,
+};

@@ -1,15 +1,21 @@
-/* The output of a sandbox's server: logs and attach. */
+/* Prints the log of a sandbox. */
 #include "inject/cli/commands.h"
 
 #include "base/clock.h"
 #include "inject/console/out.h"
 #include "inject/engine/container_log.h"
+#include "inject/options/options_rows.h"
 #include "inject/options/spec.h"
 #include "inject/sandbox/sandbox.h"
-#include "inject/sandbox/terminal_stream.h"
 #include "limits.h"
 
 #include <stdio.h>
+
+struct logs_options {
+	bool follow, timestamps, has_tail;
+	uint64_t tail;
+	const char *since, *until;
+};
 
 /*
  * Converts a time option to seconds, such as "1700000000"; without the option out stays.
@@ -28,7 +34,8 @@ static int logs_parse_time(const char *value, const char *name, char *out, size_
 	return 0;
 }
 
-static int logs_copy_log(const struct options *o, const struct engine *e, const char *id)
+static int logs_copy_log(
+	const struct logs_options *o, const struct engine *e, const char *id)
 {
 	char since[24] = "", until[24] = "";
 	struct target target;
@@ -66,78 +73,50 @@ static int logs_copy_log(const struct options *o, const struct engine *e, const 
 	return r;
 }
 
-int cmd_logs(const struct options *o)
+static int cmd_logs(const struct command_line *line)
 {
+	const struct logs_options *o = line->options;
 	struct sandbox s;
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	if (!r)
-		r = sandbox_require(&e, o->operand[0], &s);
+		r = sandbox_require(&e, line->operand[0], &s);
 	return r ? r : logs_copy_log(o, &e, s.state.id);
 }
 
-/*
- * Copies output from now on, as docker attach, but without input: the server reads none.
- */
-static int logs_copy_output(const struct engine *e, const struct sandbox *s)
-{
-	struct target target;
-	const struct http_client_request q = {.method = "POST", .target = &target};
-	struct http_client c;
-	int r;
+#define OPTIONS struct logs_options
+static const struct option logs_options[] = {
+	{"follow", NULL, "print new lines until the sandbox stops", FLAG, .letter = 'f',
+		AT(follow), GROUP(LIFECYCLE)},
+	{"tail", "N", "print only the last N lines", NUMBER(0, INT32_MAX), .letter = 'n',
+		AT(tail), SEEN(has_tail), DEFAULT("all lines"), EXAMPLE("100"),
+		GROUP(LIFECYCLE)},
+	{"since", "TIME",
+		"print only lines since TIME: seconds since 1970, or a duration before "
+		"now",
+		TEXT, AT(since), EXAMPLE("1h30m"), GROUP(LIFECYCLE)},
+	{"until", "TIME",
+		"print only lines until TIME: seconds since 1970, or a duration before "
+		"now",
+		TEXT, AT(until), EXAMPLE("90s"), GROUP(LIFECYCLE)},
+	{"timestamps", NULL, "print the time before each line", FLAG, .letter = 't',
+		AT(timestamps), GROUP(LIFECYCLE)},
+	{0},
+};
+#undef OPTIONS
 
-	target_init(&target, ENGINE_TARGET_MAX);
-	target_add(
-		&target, "/containers/%s/attach?stream=1&stdout=1&stderr=1", s->state.id);
-	r = engine_stream(e, &c, &q, INJECT_ENGINE_MS);
-	/* Podman answers 200; Docker answers 101, or 200 without a request to upgrade. */
-	if (!r && c.head.status != 200 && c.head.status != 101)
-		r = out_fail(ENGINE_NEXT,
-			"the engine does not attach to the sandbox: HTTP status %u",
-			c.head.status);
-	http_client_set_limits(&c, 0, 0);
-	if (!r) {
-		r = container_log_copy(&c);
-		r = r == ERR_SYNTAX || r == ERR_CLOSED ? engine_fail(e, r) : r;
-	}
-	http_client_close(&c);
-	target_free(&target);
-	return r;
-}
-
-/* Shows a shell session live. */
-static int logs_attach_session(const struct engine *e, const struct options *o)
-{
-	const struct terminal_stream_conf conf = {
-		.kind = "session", .session = o->session, .leaves = true};
-	struct sandbox s = {0};
-	int r = sandbox_open(e, o->operand[0], &s);
-
-	if (!r)
-		r = terminal_stream_run(&s, &conf);
-	if (r == TERMINAL_STREAM_NONE)
-		r = out_fail("its client may be too old: od-runtime update SANDBOX "
-			     "replaces it",
-			"the sandbox %s does not offer the output of its sessions",
-			s.state.name);
-	state_wipe_key(&s.state);
-	return r;
-}
-
-int cmd_attach(const struct options *o)
-{
-	struct sandbox s = {0};
-	struct engine e;
-	int r = engine_open(&e, o->host);
-
-	if (!r && o->session)
-		return logs_attach_session(&e, o);
-	if (!r)
-		r = sandbox_require(&e, o->operand[0], &s);
-	if (!r && !s.running)
-		r = out_fail("od-runtime logs shows the log up to its end; od-runtime "
-			     "start starts it",
-			"the sandbox %s is not running", s.state.name);
-	return r ? r : logs_copy_output(&e, &s);
-}
+const struct command command_logs = {
+	.name = "logs",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "print the log of a sandbox",
+	.more = "The log contains the output of the server of the sandbox, and of a CMD "
+		"that run -d has started.",
+	.examples = {"od-runtime logs -f box",
+		"od-runtime logs --since 1h30m --tail 100 box"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.options = logs_options,
+	.options_size = sizeof(struct logs_options),
+	.run = cmd_logs,
+};

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "inject/console/out.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/sandbox_info.h"
 #include "inject/sandbox/sandbox_usage.h"
 #include "limits.h"
@@ -13,6 +14,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+struct ps_options {
+	bool all, stats, no_stats, quiet;
+	struct option_values filter;
+};
 
 enum {
 	PS_INJECTED_MAX = 256, /* containers with an injected client */
@@ -27,7 +33,8 @@ struct ps_list {
 };
 
 struct ps {
-	const struct options *options;
+	const struct ps_options *options;
+	bool json;
 	const struct engine *engine;
 	struct sandbox_origins origins;
 	struct ps_list lists[PS_LISTS_MAX];
@@ -47,13 +54,10 @@ static struct sandbox_info *ps_get_rows(const struct ps *p, size_t *n)
 
 static const char *const filter_keys[] = {"name", "id", "status", "label"};
 
-static int ps_check_filter_keys(const struct options *o)
+static int ps_check_filter_keys(const struct ps_options *o)
 {
-	const char *value;
-	size_t it = 0;
-
-	while ((value = options_next(o, LIST_FILTER, &it))) {
-		struct str rest = str_c(value), key = str_cut(&rest, '=');
+	for (const struct option_value *v = o->filter.first; v; v = v->next) {
+		struct str rest = str_c(v->text), key = str_cut(&rest, '=');
 		bool known = false;
 
 		for (size_t i = 0; i < ARRAY_LEN(filter_keys); i++)
@@ -61,9 +65,9 @@ static int ps_check_filter_keys(const struct options *o)
 		if (!known || !rest.n)
 			return out_fail_usage(
 				"give a filter such as --filter status=running",
-				"--filter '%s' is not KEY=VALUE, where KEY is name, id, "
-				"status or label",
-				value);
+				"--filter '%s' is not KEY=VALUE, where KEY "
+				"is name, id, status or label",
+				v->text);
 	}
 	return 0;
 }
@@ -81,13 +85,10 @@ static void ps_add_filter_value(
 }
 
 static void ps_append_filter(
-	const struct options *o, const char *key, struct jw *w, bool *begun)
+	const struct ps_options *o, const char *key, struct jw *w, bool *begun)
 {
-	const char *value;
-	size_t it = 0;
-
-	while ((value = options_next(o, LIST_FILTER, &it))) {
-		struct str rest = str_c(value);
+	for (const struct option_value *v = o->filter.first; v; v = v->next) {
+		struct str rest = str_c(v->text);
 
 		if (str_eq(str_cut(&rest, '='), str_c(key)))
 			ps_add_filter_value(w, key, rest, begun);
@@ -119,14 +120,12 @@ static void ps_append_filters(const struct ps *p, const char (*ids)[STATE_ID_MAX
 }
 
 /* Whether the user's filters, which may abbreviate ids, include an id. */
-static bool ps_match_id(const struct options *o, const char *id)
+static bool ps_match_id(const struct ps_options *o, const char *id)
 {
-	const char *value;
 	bool any = false;
-	size_t it = 0;
 
-	while ((value = options_next(o, LIST_FILTER, &it))) {
-		struct str rest = str_c(value);
+	for (const struct option_value *v = o->filter.first; v; v = v->next) {
+		struct str rest = str_c(v->text);
 
 		if (!str_eq(str_cut(&rest, '='), STR("id")))
 			continue;
@@ -283,7 +282,7 @@ static void ps_append_memory(const struct sandbox_info *info, struct buf *out)
 }
 
 static void ps_append_row(
-	const struct options *o, const struct sandbox_info *info, struct buf *out)
+	const struct ps_options *o, const struct sandbox_info *info, struct buf *out)
 {
 	static const struct {
 		void (*put)(const struct sandbox_info *info, struct buf *out);
@@ -356,7 +355,7 @@ static int ps_print_rows(const struct ps *p)
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
 	int r;
 
-	if (p->options->json)
+	if (p->json)
 		ps_append_json(p, &out);
 	else
 		ps_append_table(p, &out);
@@ -375,15 +374,19 @@ static void ps_free_lists(struct ps *p)
 	buf_free(&p->rows);
 }
 
-int cmd_ps(const struct options *o)
+static int cmd_ps(const struct command_line *line)
 {
+	const struct ps_options *o = line->options;
 	struct engine e;
-	struct ps p = {.options = o, .engine = &e, .rows = BUF_INIT(INJECT_REPLY_MAX)};
+	struct ps p = {.options = o,
+		.json = line->json,
+		.engine = &e,
+		.rows = BUF_INIT(INJECT_REPLY_MAX)};
 	int r = ps_check_filter_keys(o);
 	size_t n;
 
 	if (!r)
-		r = engine_open(&e, o->host);
+		r = engine_open(&e, line->host);
 	if (r)
 		return r;
 	sandbox_origins_init(&p.origins, &e);
@@ -398,3 +401,33 @@ int cmd_ps(const struct options *o)
 	ps_free_lists(&p);
 	return r;
 }
+
+#define OPTIONS struct ps_options
+static const struct option ps_options[] = {
+	{"all", NULL, "list stopped sandboxes too, as ps does without this option", FLAG,
+		.letter = 'a', AT(all), GROUP(LIFECYCLE)},
+	{"filter", "KEY=VALUE", "list only sandboxes with this name, id, status or label",
+		LIST(filter), EXAMPLE("status=running"), GROUP(LIFECYCLE)},
+	{"stats", NULL,
+		"ask the engine for CPU and MEMORY of sandboxes whose server does not "
+		"answer on a port of this machine; some engines need a second for this",
+		FLAG, AT(stats), GROUP(LIFECYCLE)},
+	{"no-stats", NULL, "omit the columns CPU (CPU time since the start) and MEMORY",
+		FLAG, AT(no_stats), GROUP(LIFECYCLE)},
+	{"quiet", NULL, "print only names", FLAG, .letter = 'q', AT(quiet),
+		GROUP(LIFECYCLE)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_ps = {
+	.name = "ps",
+	.usage = "[OPTION...]",
+	.purpose = "list the sandboxes",
+	.more = "The list contains stopped sandboxes, and containers on which "
+		"inject was used.",
+	.examples = {"od-runtime ps", "od-runtime ps -q --filter label=team=a"},
+	.options = ps_options,
+	.options_size = sizeof(struct ps_options),
+	.run = cmd_ps,
+};

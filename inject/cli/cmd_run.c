@@ -1,17 +1,20 @@
+/* Starts a sandbox of an image, and executes a command in it. */
 #include "inject/cli/commands.h"
 
-#include "inject/cli/cmd_exec.h"
+#include "inject/cli/exec/exec.h"
+#include "inject/cli/start_sandbox.h"
 #include "inject/console/out.h"
-#include "inject/control/mcp_bridge.h"
-#include "inject/image/build.h"
-#include "inject/image/labels.h"
-#include "inject/sandbox/launch.h"
-#include "inject/sandbox/leftovers.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/sandbox_info.h"
 #include "limits.h"
 
-#include <errno.h>
-#include <stdio.h>
+struct run_options {
+	struct sandbox_options sandbox;
+	struct connect_options connect;
+	struct terminal_options terminal;
+	struct timeout_options timeout;
+	struct timings_options timings;
+};
 
 static void run_append_timings(void *arg, struct jw *w)
 {
@@ -19,93 +22,25 @@ static void run_append_timings(void *arg, struct jw *w)
 	timing_write_json(arg, w);
 }
 
-static int run_check_entrypoint(const struct options *o, struct image *base)
-{
-	size_t n = 0;
-	int r = 0;
-
-	if (o->entrypoint != ENTRYPOINT_NONE)
-		r = labels_command(base, NULL, NULL, &n);
-	if (r == -ENOMEM)
-		return r;
-	if (o->entrypoint == ENTRYPOINT_NONE || (!r && n))
-		return 0;
-	return out_fail("leave --entrypoint out",
-		r ? "the labels of the image %s do not record its original ENTRYPOINT "
-		    "and CMD"
-		  : "the image %s has neither ENTRYPOINT nor CMD",
-		o->operand[0]);
-}
-
-/* Starts a sandbox of the planned image. */
-static int run_launch_plan(const struct settings *settings, const struct connect *connect,
-	struct plan *p, struct timing *t, struct sandbox *s)
-{
-	const struct options *o = settings->options;
-	struct buf dir = BUF_INIT(4096);
-	struct launch l = {
-		.engine = p->engine,
-		.settings = settings,
-		.image = buf_cstr(&p->name),
-		.shown_image = o->operand[0],
-		.base = p->base,
-		.connect = connect,
-		/*
-		 * With an attached command this process removes the sandbox at its end.
-		 */
-		.auto_remove = o->remove && (!o->argc || o->detach),
-		.bound = o->argc ? o->remove && !o->detach : o->command->bit == FOR_MCP,
-	};
-	struct injection via = {
-		.engine = p->engine,
-		.options = o,
-		.client = &p->client,
-		.busybox = &p->busybox,
-		.image = p->base,
-		.shown_image = o->operand[0],
-	};
-	int r;
-
-	r = run_check_entrypoint(o, p->base);
-	if (r)
-		return r;
-	if (p->kind == PLAN_BASE)
-		l.injection = &via;
-	if (o->working_dir)
-		buf_puts(&dir, o->working_dir);
-	else
-		buf_str(&dir,
-			json_doc_str(
-				&p->base->doc, json_get(p->base->config, "WorkingDir")));
-	if (!dir.n)
-		buf_putc(&dir, '/');
-	l.working_dir = buf_cstr(&dir);
-	r = l.image && l.working_dir ? launch_run(&l, t, s) : ERR_LIMIT;
-	buf_free(&dir);
-	injection_free(&via);
-	return r;
-}
-
 /*
  * The printed data is read before the command starts: with --rm, the sandbox may be gone
  * as soon as the command has started.
  */
-static int run_exec_detached(const struct options *o, struct plan *p,
+static int run_exec_detached(const struct command_line *line,
+	const struct exec_command *command, const struct engine *e,
 	struct timing *timings, const struct sandbox *s)
 {
-	struct buf line = BUF_INIT(INJECT_TEXT_MAX);
-	struct options plain = *o;
+	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
 	int r = sandbox_info_render(
-		p->engine, &s->state, o->json, run_append_timings, timings, &line);
+		e, &s->state, line->json, run_append_timings, timings, &text);
 
-	plain.json = false;
 	if (!r)
-		r = exec_run_argv(&plain, NULL, s);
+		r = exec_run_argv(command, s);
 	if (!r)
-		return out_write_line(&line);
-	buf_free(&line);
-	if (o->remove)
-		sandbox_remove(p->engine, &s->state);
+		return out_write_line(&text);
+	buf_free(&text);
+	if (command->stops_sandbox)
+		sandbox_remove(e, &s->state);
 	else
 		out_note("the sandbox %s is running, but the command was not started; "
 			 "od-runtime rm -f %s removes it",
@@ -114,136 +49,116 @@ static int run_exec_detached(const struct options *o, struct plan *p,
 }
 
 /* The sandbox is ready: prints that, or executes the command in it. */
-static int run_on_ready(const struct options *o, struct plan *p, const struct timing *t,
-	const struct sandbox *s)
+static int run_on_ready(const struct sandbox_start *start, const struct engine *e,
+	const struct timing *t, const struct sandbox *s)
 {
+	const struct command_line *line = start->line;
+	const struct run_options *o = line->options;
+	const bool detach = o->terminal.detach, remove = o->sandbox.remove;
+	const struct exec_command command = {
+		.argv = line->argv,
+		.argc = line->argc,
+		.terminal = o->terminal,
+		.timeout = &o->timeout,
+		.json = line->json && !detach,
+		.starts_sandbox = detach,
+		.stops_sandbox = detach && remove,
+	};
 	struct timing timings = *t;
 	int r;
 
-	if (!o->argc)
+	if (!line->argc)
 		return sandbox_info_print(
-			p->engine, &s->state, o->json, run_append_timings, &timings);
-	if (o->detach)
-		return run_exec_detached(o, p, &timings, s);
-	if (!o->remove)
+			e, &s->state, line->json, run_append_timings, &timings);
+	if (detach)
+		return run_exec_detached(line, &command, e, &timings, s);
+	if (!remove)
 		out_note("sandbox %s", s->state.name);
-	exec_set_limit(o);
-	r = exec_run_argv(o, NULL, s);
-	if (o->remove)
-		sandbox_remove(p->engine, &s->state);
+	exec_set_limit(&o->timeout);
+	r = exec_run_argv(&command, s);
+	if (remove)
+		sandbox_remove(e, &s->state);
 	return r;
 }
 
-/* In development the client is put into the container, so that update can replace it. */
-static struct options run_set_development(const struct options *o)
+static int run_check_terminal(const struct terminal_options *o, size_t argc)
 {
-	struct options with = *o;
+	int r = exec_check_terminal(o, argc);
 
-	if (with.via == INJECTION_AUTO && plan_is_development())
-		with.via = INJECTION_PUT;
-	return with;
-}
-
-/* Called with a sandbox that is ready. */
-typedef int run_ready_fn(const struct options *o, struct plan *p, const struct timing *t,
-	const struct sandbox *s);
-
-static int run_start_sandbox(const struct options *given, run_ready_fn *then)
-{
-	const struct options with = run_set_development(given), *o = &with;
-	struct settings settings = {0};
-	struct connect connect = {0};
-	struct sandbox s = {0};
-	struct plan p = {0};
-	struct engine e;
-	struct timing t;
-	bool image = injection_makes_image(o->via) || plan_needs_image(o);
-	int r;
-
-	if (image && !injection_makes_image(o->via) && given->via != INJECTION_AUTO)
-		return out_fail_usage("leave --via out, or use --via build",
-			"--extra-deps and --plugin need an image, which --via %s does "
-			"not make",
-			injection_method_name(o->via));
-	timing_start(&t);
-	r = exec_check_options(o);
-	if (!r)
-		r = settings_read(&settings, o);
-	if (!r)
-		r = connect_read(&connect, o);
-	if (!r)
-		r = engine_open(&e, o->host);
-	if (!r)
-		r = settings_check_engine(&settings, e.minor, e.podman);
-	if (!r && e.remote && o->tls)
-		r = out_fail_usage("leave --tls out",
-			"--tls is not needed: requests go through the engine at %s, "
-			"which already uses TLS",
-			e.path);
-	if (!r)
-		leftovers_collect(&e, LEFTOVERS_CONTAINERS);
-	if (!r)
-		r = image ? plan_make(&p, &e, o, o->operand[0])
-			  : plan_make_base(&p, &e, o, o->operand[0]);
-	timing_end_step(&t, "resolve");
-	if (!r && image)
-		r = build_run(&p);
-	timing_end_step(&t, "build");
-	if (!r)
-		r = run_launch_plan(&settings, &connect, &p, &t, &s);
-	if (!r && o->timings)
-		timing_print(&t);
-	if (!r)
-		r = then(o, &p, &t, &s);
-	state_wipe_key(&s.state);
-	plan_free(&p);
-	settings_free(&settings);
-	connect_free(&connect);
+	if (!r && o->detach && (o->interactive || o->tty))
+		return out_fail_usage(
+			"leave -i and -t out; od-runtime shell SANDBOX opens "
+			"a terminal in the sandbox",
+			"-i and -t cannot be combined with --detach: the "
+			"command has neither stdin nor a terminal");
 	return r;
 }
 
-int cmd_run(const struct options *given)
+static int cmd_run(const struct command_line *line)
 {
-	return run_start_sandbox(given, run_on_ready);
-}
-
-/* --- mcp -------------------------------------------------------------------------- */
-
-static int run_serve_mcp(const struct options *o, struct plan *p, const struct timing *t,
-	const struct sandbox *s)
-{
-	int r;
-
-	(void)o;
-	(void)t;
-	out_note("sandbox %s", s->state.name);
-	r = bridge_run(s);
-	sandbox_remove(p->engine, &s->state);
-	return r;
-}
-
-/* The name is a sandbox or an image; sandboxes are looked up first. */
-int cmd_mcp(const struct options *o)
-{
-	const char *name = o->operand[0];
-	struct sandbox s = {0};
-	struct engine e;
-	int r = engine_open(&e, o->host);
+	const struct run_options *o = line->options;
+	const bool attached = line->argc && !o->terminal.detach;
+	const struct sandbox_start start = {
+		.line = line,
+		.options = &o->sandbox,
+		.connect = &o->connect,
+		/* This process removes the sandbox after an attached command. */
+		.auto_remove = o->sandbox.remove && !attached,
+		.bound = o->sandbox.remove && attached,
+		.prints_timings = o->timings.timings,
+		.on_ready = run_on_ready,
+	};
+	int r = run_check_terminal(&o->terminal, line->argc);
 
 	if (!r)
-		r = state_is_name(str_c(name)) ? sandbox_find(&e, name, &s) : 1;
-	if (r == 1)
-		return run_start_sandbox(o, run_serve_mcp);
-	if (!r && o->specific)
-		r = out_fail_usage(
-			"leave the option out, or name an image to start a new sandbox",
-			"--%s applies only to a new sandbox, and the sandbox %s exists "
-			"already",
-			o->specific, name);
-	if (!r)
-		r = sandbox_open(&e, name, &s);
-	if (!r)
-		r = bridge_run(&s);
-	state_wipe_key(&s.state);
-	return r;
+		r = sandbox_start_run(&start);
+	return timeout_end(line, &o->timeout, r);
 }
+
+#define OPTIONS struct run_options
+static const struct option run_options[] = {
+	{SET(pull_set, sandbox.image)},
+	{SET(platform_set, sandbox.image)},
+	{SET(force_build_set, sandbox.image)},
+	{SET(server_set, sandbox)},
+	{SET(connect_set, connect)},
+	{"detach", NULL,
+		"leave the sandbox and CMD running and print the name of the sandbox; "
+		"od-runtime logs prints the output of CMD",
+		FLAG, .letter = 'd', AT(terminal.detach),
+		DEFAULT("on if there is no CMD"), GROUP(COMMAND)},
+	{SET(terminal_set, terminal)},
+	{SET(entrypoint_set, sandbox)},
+	{SET(timeout_set, timeout)},
+	{SET(container_set, sandbox)},
+	{"rm", NULL, "remove the sandbox when it stops or CMD ends", FLAG,
+		AT(sandbox.remove), GROUP(LIFECYCLE)},
+	{SET(start_set, sandbox)},
+	{SET(timings_set, timings)},
+	{SET(engine_set, sandbox)},
+	{"restart", "no|on-failure[:N]|always|unless-stopped",
+		"restart the sandbox when it ends; on-failure restarts it at most N "
+		"times, and only if its exit code is not 0",
+		TEXT, AT(sandbox.restart), DEFAULT("no"), EXAMPLE("on-failure:3"),
+		GROUP(LIFECYCLE)},
+	{SET(stop_set, sandbox)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_run = {
+	.name = "run",
+	.usage = "[OPTION...] IMAGE [CMD [ARG...]]",
+	.purpose = "start a sandbox of IMAGE and execute CMD in it",
+	.more = "The sandbox is ready when CMD starts. Without CMD, the command "
+		"prints the name of the sandbox and leaves it running.",
+	.examples = {"od-runtime run --name box debian:12",
+		"od-runtime run --rm -it -m 512m -v ./src:/work:overlay "
+		"ubuntu:24.04 bash"},
+	.operands = 1,
+	.argv = ARGV_OPTIONAL,
+	.subject = SUBJECT_IMAGE,
+	.options = run_options,
+	.options_size = sizeof(struct run_options),
+	.run = cmd_run,
+};

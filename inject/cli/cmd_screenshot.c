@@ -4,12 +4,17 @@
 #include "base/atomic_file.h"
 #include "base/fd.h"
 #include "inject/console/out.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/sandbox.h"
 #include "limits.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
+
+struct screenshot_options {
+	const char *output;
+};
 
 static int screenshot_fail_terminal(void)
 {
@@ -41,7 +46,7 @@ static int screenshot_write_file(const char *path, struct str png)
 }
 
 static int screenshot_save(
-	const struct options *o, const struct sandbox *s, struct str png)
+	const struct screenshot_options *o, const struct sandbox *s, struct str png)
 {
 	static const struct str magic = {"\x89PNG\r\n\x1a\n", 8};
 
@@ -71,8 +76,9 @@ static int screenshot_fail_browser(const struct sandbox *s)
 	return FAIL_ENVIRONMENT;
 }
 
-int cmd_screenshot(const struct options *o)
+static int cmd_screenshot(const struct command_line *line)
 {
+	const struct screenshot_options *o = line->options;
 	struct reply reply;
 	struct sandbox s;
 	struct engine e;
@@ -80,9 +86,9 @@ int cmd_screenshot(const struct options *o)
 
 	if ((!o->output || !strcmp(o->output, "-")) && isatty(STDOUT_FILENO))
 		return screenshot_fail_terminal();
-	r = engine_open(&e, o->host);
+	r = engine_open(&e, line->host);
 	if (!r)
-		r = sandbox_open(&e, o->operand[0], &s);
+		r = sandbox_open(&e, line->operand[0], &s);
 	if (r)
 		return r;
 	r = sandbox_request(&s, "GET", TARGET("/v1/browser/screen"), STR(""),
@@ -97,3 +103,23 @@ int cmd_screenshot(const struct options *o)
 	state_wipe_key(&s.state);
 	return r;
 }
+
+#define OPTIONS struct screenshot_options
+static const struct option screenshot_options[] = {
+	{"output", "FILE", "write the PNG to FILE", TEXT, FILES, .letter = 'o',
+		AT(output), DEFAULT("stdout"), EXAMPLE("page.png"), GROUP(FILES)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_screenshot = {
+	.name = "screenshot",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "print a picture of the browser in a sandbox, as PNG",
+	.examples = {"od-runtime screenshot box -o page.png"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.options = screenshot_options,
+	.options_size = sizeof(struct screenshot_options),
+	.run = cmd_screenshot,
+};

@@ -3,10 +3,15 @@
 
 #include "base/jw.h"
 #include "inject/console/out.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/sandbox.h"
 #include "limits.h"
 
 #include <errno.h>
+
+struct sessions_options {
+	const char *kill;
+};
 
 /* --- The list ----------------------------------------------------------------------- */
 
@@ -46,13 +51,13 @@ static void sessions_append_json(struct json_val all, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static int sessions_print_rows(const struct options *o, struct json_doc *d)
+static int sessions_print_rows(const struct command_line *line, struct json_doc *d)
 {
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
 	struct json_val all = json_get(json_doc_root(d), "sessions"), v;
 	int it = 0, r;
 
-	if (o->json) {
+	if (line->json) {
 		sessions_append_json(all, &out);
 	} else {
 		buf_puts(&out,
@@ -66,7 +71,7 @@ static int sessions_print_rows(const struct options *o, struct json_doc *d)
 	return r;
 }
 
-static int sessions_fetch_list(const struct options *o, const struct sandbox *s)
+static int sessions_fetch_list(const struct command_line *line, const struct sandbox *s)
 {
 	struct reply reply;
 	struct json_doc d = {0};
@@ -81,7 +86,7 @@ static int sessions_fetch_list(const struct options *o, const struct sandbox *s)
 			"the sandbox %s did not return its sessions as JSON",
 			s->state.name);
 	if (!r)
-		r = sessions_print_rows(o, &d);
+		r = sessions_print_rows(line, &d);
 	json_doc_free(&d);
 	reply_free(&reply);
 	return r;
@@ -112,8 +117,9 @@ static int sessions_report_process(struct json_doc *d)
 	return r;
 }
 
-static int sessions_print_result(const struct options *o, struct str body)
+static int sessions_print_result(const struct command_line *line, struct str body)
 {
+	const struct sessions_options *o = line->options;
 	struct buf out = BUF_INIT(INJECT_REPLY_MAX);
 	struct json_doc d;
 	int r = json_doc_parse(&d, body);
@@ -122,10 +128,10 @@ static int sessions_print_result(const struct options *o, struct str body)
 		return out_fail("its client may be of another version: od-runtime update "
 				"SANDBOX replaces it",
 			"the reply of the sandbox is not JSON");
-	if (o->json)
+	if (line->json)
 		buf_str(&out, body);
 	else
-		buf_puts(&out, o->end);
+		buf_puts(&out, o->kill);
 	r = out_write_line(&out);
 	if (!r)
 		r = sessions_report_process(&d);
@@ -133,47 +139,74 @@ static int sessions_print_result(const struct options *o, struct str body)
 	return r;
 }
 
-static int sessions_end_session(const struct options *o, const struct sandbox *s)
+static int sessions_end_session(const struct command_line *line, const struct sandbox *s)
 {
+	const struct sessions_options *o = line->options;
 	struct target target;
 	struct reply reply = {0};
 	int r;
 
 	target_init(&target, ENGINE_TARGET_MAX);
-	target_add(&target, "/v1/sessions/%s", o->end);
+	target_add(&target, "/v1/sessions/%s", o->kill);
 	if (target_error(&target))
 		r = out_fail_usage("od-runtime sessions SANDBOX lists the names",
-			"'%s' is not a valid name of a session", o->end);
+			"'%s' is not a valid name of a session", o->kill);
 	else
 		r = sandbox_request(
 			s, "DELETE", &target, STR(""), INJECT_ENGINE_MS, &reply);
 	target_free(&target);
 	if (!r && reply.status == 404)
 		r = out_fail("od-runtime sessions SANDBOX lists the names",
-			"the sandbox %s has no session %s", s->state.name, o->end);
+			"the sandbox %s has no session %s", s->state.name, o->kill);
 	else if (!r && reply.status == 409)
-		r = out_fail("wait until od-runtime sessions SANDBOX does not list it "
-			     "any more",
-			"the session %s of the sandbox %s is already being ended", o->end,
-			s->state.name);
+		r = out_fail(
+			"wait until od-runtime sessions SANDBOX does not list it any "
+			"more",
+			"the session %s of the sandbox %s is already being "
+			"ended",
+			o->kill, s->state.name);
 	else if (!r && reply.status != 200)
 		r = sandbox_fail_reply(s, &reply);
 	if (!r)
-		r = sessions_print_result(o, buf_view(&reply.body));
+		r = sessions_print_result(line, buf_view(&reply.body));
 	reply_free(&reply);
 	return r;
 }
 
-int cmd_sessions(const struct options *o)
+static int cmd_sessions(const struct command_line *line)
 {
+	const struct sessions_options *o = line->options;
 	struct sandbox s = {0};
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	if (!r)
-		r = sandbox_open(&e, o->operand[0], &s);
+		r = sandbox_open(&e, line->operand[0], &s);
 	if (!r)
-		r = o->end ? sessions_end_session(o, &s) : sessions_fetch_list(o, &s);
+		r = o->kill ? sessions_end_session(line, &s)
+			    : sessions_fetch_list(line, &s);
 	state_wipe_key(&s.state);
 	return r;
 }
+
+#define OPTIONS struct sessions_options
+static const struct option sessions_options[] = {
+	{"kill", "NAME",
+		"end session NAME and all its processes; the next command starts a new "
+		"shell",
+		TEXT, AT(kill), EXAMPLE("build"), GROUP(COMMAND)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_sessions = {
+	.name = "sessions",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "list the shell sessions of a sandbox, or end one",
+	.examples = {"od-runtime sessions box", "od-runtime sessions box --kill build"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.options = sessions_options,
+	.options_size = sizeof(struct sessions_options),
+	.run = cmd_sessions,
+};

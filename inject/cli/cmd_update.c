@@ -6,6 +6,8 @@
 #include "inject/console/timing.h"
 #include "inject/image/client_files.h"
 #include "inject/image/plan.h"
+#include "inject/options/options_rows.h"
+#include "inject/options/options_sets.h"
 #include "inject/sandbox/injection.h"
 #include "inject/sandbox/sandbox_info.h"
 #include "inject/sandbox/sandbox_ready.h"
@@ -13,10 +15,17 @@
 
 #include <errno.h>
 
+struct update_options {
+	struct client_options client;
+	struct timings_options timings;
+	uint64_t stop_timeout;
+	bool has_stop_timeout;
+};
+
 enum { SANDBOX_STOP_MAX = 3600 }; /* seconds, as of stop --time */
 
 /* Finds the client for the architecture of the container's image. */
-static int update_find_client(const struct options *o, const struct engine *e,
+static int update_find_client(const struct update_options *o, const struct engine *e,
 	const struct sandbox *s, struct program *client)
 {
 	struct image im = {0};
@@ -36,7 +45,8 @@ static int update_find_client(const struct options *o, const struct engine *e,
 	if (name && id.n)
 		r = plan_inspect(e, name, &im);
 	if (r >= 0)
-		r = program_find_client(client, o->client, im.arch, !o->no_od_plugins);
+		r = program_find_client(
+			client, o->client.client, im.arch, !o->client.no_od_plugins);
 	if (!r && im.arch.n && !str_eq(im.arch, str_c(client->arch)))
 		r = out_fail(
 			"give the od-runtime-client for that architecture with --client",
@@ -67,7 +77,7 @@ static int update_copy_client(
 }
 
 /* If the sandbox has no stop limit, STOP_SECONDS is used, so that the command ends. */
-static int update_get_stop_limit(const struct options *o, const struct sandbox *s)
+static int update_get_stop_limit(const struct update_options *o, const struct sandbox *s)
 {
 	if (o->has_stop_timeout)
 		return (int)o->stop_timeout;
@@ -78,7 +88,7 @@ static int update_get_stop_limit(const struct options *o, const struct sandbox *
 
 /* The engine answers when the sandbox has started again. */
 static int update_restart(
-	const struct options *o, const struct engine *e, const struct sandbox *s)
+	const struct update_options *o, const struct engine *e, const struct sandbox *s)
 {
 	struct engine calm = engine_copy_nosignal(e);
 	const int seconds = update_get_stop_limit(o, s);
@@ -112,8 +122,9 @@ static void update_write_report(void *arg, struct jw *w)
 	timing_write_json(report->timings, w);
 }
 
-int cmd_update(const struct options *o)
+static int cmd_update(const struct command_line *line)
 {
+	const struct update_options *o = line->options;
 	struct program client = {0};
 	struct sandbox s = {0};
 	struct engine e;
@@ -122,9 +133,9 @@ int cmd_update(const struct options *o)
 	int r;
 
 	timing_start(&t);
-	r = engine_open(&e, o->host);
+	r = engine_open(&e, line->host);
 	if (!r)
-		r = sandbox_require(&e, o->operand[0], &s);
+		r = sandbox_require(&e, line->operand[0], &s);
 	if (!r && s.injected)
 		r = out_fail("od-runtime inject replaces its client",
 			"the container %s was not created by od-runtime, so update does "
@@ -144,10 +155,38 @@ int cmd_update(const struct options *o)
 	timing_end_step(&t, "ready");
 	if (!r)
 		r = sandbox_info_print(
-			&e, &s.state, o->json, update_write_report, &report);
-	if (!r && o->timings)
+			&e, &s.state, line->json, update_write_report, &report);
+	if (!r && o->timings.timings)
 		timing_print(&t);
 	program_free(&client);
 	state_wipe_key(&s.state);
 	return r;
 }
+
+#define OPTIONS struct update_options
+static const struct option update_options[] = {
+	{SET(client_path_set, client)},
+	{"no-od-plugins", NULL, "keep the od-plugins of the sandbox unchanged", FLAG,
+		AT(client.no_od_plugins), GROUP(CLIENT)},
+	{SET(timings_set, timings)},
+	{"stop-timeout", "DURATION",
+		"kill the sandbox if it has not stopped DURATION after the stop signal",
+		DURATION(0, 3600), AT(stop_timeout), SEEN(has_stop_timeout),
+		DEFAULT("the --stop-timeout of the sandbox, else 10s"), EXAMPLE("1m"),
+		GROUP(LIFECYCLE)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_update = {
+	.name = "update",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "replace the client of a sandbox, and restart it with its files",
+	.examples = {"od-runtime update box",
+		"od-runtime update box --client ./od-runtime-client"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.options = update_options,
+	.options_size = sizeof(struct update_options),
+	.run = cmd_update,
+};

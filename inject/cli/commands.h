@@ -1,45 +1,45 @@
 /*
- * The functions of the commands; commands.c has the table. Each returns 0, an exit code,
- * or a negative error.
+ * The commands. Each file cmd_NAME.c has the entry of a command with its options;
+ * commands.c has the table of all.
  */
 #ifndef INJECT_CLI_COMMANDS_H
 #define INJECT_CLI_COMMANDS_H
 
 #include "inject/options/options.h"
 
-int cmd_build(const struct options *o);
-int cmd_tags(const struct options *o);
-int cmd_prune(const struct options *o);
-int cmd_update(const struct options *o);
-int cmd_dockerfile(const struct options *o);
-int cmd_inject(const struct options *o);
-int cmd_doctor(const struct options *o);
-int cmd_run(const struct options *given);
-int cmd_listen(const struct options *o);
-int cmd_token(const struct options *o);
-int cmd_mcp(const struct options *o);
-int cmd_exec(const struct options *o);
-int cmd_action(const struct options *o);
-int cmd_screenshot(const struct options *o);
-int cmd_ps(const struct options *o);
-int cmd_logs(const struct options *o);
-int cmd_start(const struct options *o);
-int cmd_restart(const struct options *o);
-int cmd_inspect(const struct options *o);
-int cmd_env(const struct options *o);
-int cmd_sessions(const struct options *o);
-int cmd_stop(const struct options *o);
-int cmd_rm(const struct options *o);
-int cmd_pause(const struct options *o);
-int cmd_resume(const struct options *o);
-int cmd_kill(const struct options *o);
-int cmd_wait(const struct options *o);
-int cmd_attach(const struct options *o);
-int cmd_shell(const struct options *o);
-int cmd_cp(const struct options *o);
-int cmd_ls(const struct options *o);
-int cmd_completion(const struct options *o);
-int cmd_man(const struct options *o);
-int cmd_help(const struct options *o);
+extern const struct command command_build;
+extern const struct command command_dockerfile;
+extern const struct command command_tags;
+extern const struct command command_prune;
+extern const struct command command_run;
+extern const struct command command_inject;
+extern const struct command command_doctor;
+extern const struct command command_exec;
+extern const struct command command_shell;
+extern const struct command command_mcp;
+extern const struct command command_action;
+extern const struct command command_cp;
+extern const struct command command_ls;
+extern const struct command command_screenshot;
+extern const struct command command_ps;
+extern const struct command command_inspect;
+extern const struct command command_env;
+extern const struct command command_sessions;
+extern const struct command command_logs;
+extern const struct command command_attach;
+extern const struct command command_pause;
+extern const struct command command_resume;
+extern const struct command command_wait;
+extern const struct command command_kill;
+extern const struct command command_update;
+extern const struct command command_start;
+extern const struct command command_restart;
+extern const struct command command_stop;
+extern const struct command command_rm;
+extern const struct command command_listen;
+extern const struct command command_token;
+extern const struct command command_completion;
+extern const struct command command_man;
+extern const struct command command_help;
 
 #endif

@@ -45,7 +45,8 @@ int append_find_client(struct append *a, struct str arch, const struct program *
 	if (a->clients_n == APPEND_CLIENTS)
 		return append_refuse(a, "it contains images for too many architectures");
 	p = &a->clients[a->clients_n];
-	r = program_find_other(p, a->options->client, arch, !a->options->no_od_plugins);
+	r = program_find_other(
+		p, a->options->client.client, arch, !a->options->client.no_od_plugins);
 	if (r)
 		return r;
 	a->clients_n++;
@@ -251,7 +252,7 @@ static int append_print_result(struct append *a, const struct content *root)
 	struct jw w;
 	int r;
 
-	if (a->options->json) {
+	if (a->json) {
 		jw_init(&w, &out);
 		jw_object(&w);
 		jw_key(&w, "image");
@@ -270,7 +271,7 @@ static int append_print_result(struct append *a, const struct content *root)
 	return r;
 }
 
-static int append_check_tag(const struct options *o)
+static int append_check_tag(const struct output_options *o)
 {
 	const char *why = "it contains a digest, which cannot be chosen";
 	struct ref ref;
@@ -283,13 +284,14 @@ static int append_check_tag(const struct options *o)
 
 static int append_run_command(struct append *a)
 {
-	const struct options *o = a->options;
+	const struct client_options *client = &a->options->client;
+	const struct output_options *o = a->output;
 	struct content root = {0};
 	int r = append_check_tag(o);
 
 	if (!r)
-		r = program_find_client(
-			&a->clients[0], o->client, (struct str){0}, !o->no_od_plugins);
+		r = program_find_client(&a->clients[0], client->client, (struct str){0},
+			!client->no_od_plugins);
 	if (r)
 		return r;
 	a->clients_n = 1;
@@ -297,7 +299,7 @@ static int append_run_command(struct append *a)
 	a->from.realm = a->to.realm = o->realm;
 	a->from.plain_http = a->to.plain_http = o->plain_http;
 	a->from.verify = o->verify;
-	r = store_open(&a->from, str_c(o->operand[0]), STORE_READ, (struct str){0});
+	r = store_open(&a->from, str_c(a->source), STORE_READ, (struct str){0});
 	if (!r)
 		r = store_open(&a->to, str_c(o->output), STORE_WRITE, str_c(o->tag));
 	if (!r)
@@ -312,9 +314,11 @@ static int append_run_command(struct append *a)
 	return r ? r : append_print_result(a, &root);
 }
 
-int append_run(const struct options *o)
+int append_run(const char *source, const struct image_options *image,
+	const struct output_options *output, bool json)
 {
-	struct append a = {.options = o};
+	struct append a = {
+		.source = source, .options = image, .output = output, .json = json};
 	int r;
 
 	arena_init(&a.arena, INJECT_ARENA_MAX);

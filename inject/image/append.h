@@ -9,19 +9,23 @@
 #include "base/jw.h"
 #include "inject/image/image.h"
 #include "inject/image/program.h"
-#include "inject/options/options.h"
+#include "inject/options/options_sets.h"
 #include "inject/registry/manifest.h"
 #include "inject/registry/store.h"
 
 /* Runs "build SOURCE --output TARGET". 0; -EINTR, -ENOMEM, FAIL_*. */
-int append_run(const struct options *o) MUST_USE;
+int append_run(const char *source, const struct image_options *image,
+	const struct output_options *output, bool json) MUST_USE;
 
 /* --- Between append.c and append_image.c ----------------------------------------- */
 
 enum { APPEND_CLIENTS = 16 }; /* more than the architectures that have a name here */
 
 struct append {
-	const struct options *options;
+	const char *source;
+	const struct image_options *options;
+	const struct output_options *output;
+	bool json; /* the result is printed as JSON */
 	struct image_store from, to;
 	struct arena arena; /* bytes of the contents that are made */
 	struct buf items;   /* of struct store_item, in the order of store_write */

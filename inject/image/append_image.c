@@ -187,7 +187,7 @@ static int append_scan_layers(struct product *p)
 
 static int append_choose_shell(struct product *p)
 {
-	const struct options *o = p->a->options;
+	const struct client_options *o = &p->a->options->client;
 	bool wanted = p->scanned ? p->shell == IMAGE_SHELL_NONE : o->busybox != NULL;
 	int r;
 

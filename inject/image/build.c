@@ -400,7 +400,7 @@ static int build_make_stages(struct plan *p)
 
 static void build_warn_no_shell(struct plan *p)
 {
-	if (p->shell == IMAGE_SHELL_NONE && !p->options->no_busybox)
+	if (p->shell == IMAGE_SHELL_NONE && !p->options->client.no_busybox)
 		out_note("od-runtime: the image %.*s " PROGRAM_NO_SHELL,
 			STR_ARG(buf_view(&p->base_ref)));
 }

@@ -77,7 +77,7 @@ int plan_require_image(struct plan *p, const char *name, int r, struct image *im
 
 static int plan_find_base(struct plan *p, const char *name)
 {
-	const struct options *o = p->options;
+	const struct image_options *o = p->options;
 	int r = o->pull == PULL_ALWAYS ? 1 : plan_inspect(p->engine, name, p->base);
 
 	if (r == 0 && plan_is_foreign(p) && o->pull == PULL_MISSING) {
@@ -216,13 +216,10 @@ bool plan_is_development(void)
 		str_eq_nocase(v, STR("yes"));
 }
 
-bool plan_needs_image(const struct options *o)
+bool plan_needs_image(const struct image_options *o)
 {
-	const char *value;
-	size_t it = 0;
-
-	while ((value = options_next(o, LIST_PLUGIN, &it)))
-		if (value[plugin_option_name(value).n])
+	for (const struct option_value *v = o->plugin.plugins.first; v; v = v->next)
+		if (v->text[plugin_option_name(v->text).n])
 			return true;
 	return o->extra_deps != NULL;
 }
@@ -276,9 +273,9 @@ static int plan_find_busybox(struct plan *p)
 {
 	int r;
 
-	if (p->options->no_busybox || p->busybox.arch)
+	if (p->options->client.no_busybox || p->busybox.arch)
 		return 0;
-	r = program_find_busybox(&p->busybox, p->options->busybox, p->client.arch);
+	r = program_find_busybox(&p->busybox, p->options->client.busybox, p->client.arch);
 	return r == 1 ? 0 : r;
 }
 
@@ -295,8 +292,8 @@ static int plan_check_shell(struct plan *p, struct image *im)
 	case IMAGE_SHELL_OWN:
 		return 1;
 	case IMAGE_SHELL_BUSYBOX:
-		if (p->options->no_busybox || !p->options->busybox)
-			return !p->options->no_busybox;
+		if (p->options->client.no_busybox || !p->options->client.busybox)
+			return !p->options->client.no_busybox;
 		r = plan_find_busybox(p);
 		return r ? r : str_eq(sha256, str_c(p->busybox.sha256));
 	default:
@@ -449,8 +446,8 @@ static int plan_decide(struct plan *p)
 	return r ? r : plan_probe_base(p);
 }
 
-static int plan_init(
-	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+static int plan_init(struct plan *p, struct engine *e, const struct image_options *o,
+	const char *operand)
 {
 	int r;
 
@@ -468,24 +465,23 @@ static int plan_init(
 		.old_id = BUF_INIT(256),
 	};
 	p->base = &p->images[0];
-	r = plugins_read(&p->plugins, o);
-	if (r)
-		return r;
-	r = plan_set_base_ref(p, operand);
-	if (r)
-		return r;
-	r = plan_find_base(p, operand);
-	if (r)
-		return r;
-	r = plan_find_parts(p);
-	if (r)
-		return r;
-	r = program_find_client(&p->client, o->client, p->base->arch, !o->no_od_plugins);
-	return r || !o->busybox ? r : plan_find_busybox(p);
+	r = plugins_read(&p->plugins, &o->plugin);
+	if (!r)
+		r = plan_set_base_ref(p, operand);
+	if (!r)
+		r = plan_find_base(p, operand);
+	if (!r)
+		r = plan_find_parts(p);
+	if (!r)
+		r = program_find_client(&p->client, o->client.client, p->base->arch,
+			!o->client.no_od_plugins);
+	if (!r && o->client.busybox)
+		r = plan_find_busybox(p);
+	return r;
 }
 
-int plan_make(
-	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+int plan_make(struct plan *p, struct engine *e, const struct image_options *o,
+	const char *operand)
 {
 	int r = plan_init(p, e, o, operand);
 
@@ -499,8 +495,8 @@ int plan_update(struct plan *p)
 }
 
 /* If the image has an older client of ours, the injected client hides it. */
-int plan_make_base(
-	struct plan *p, struct engine *e, const struct options *o, const char *operand)
+int plan_make_base(struct plan *p, struct engine *e, const struct image_options *o,
+	const char *operand)
 {
 	size_t layers;
 	int r = plan_init(p, e, o, operand);

@@ -9,7 +9,7 @@
 #include "inject/image/dockerfile.h"
 #include "inject/image/image.h"
 #include "inject/image/program.h"
-#include "inject/options/options.h"
+#include "inject/options/options_sets.h"
 
 enum plan_kind {
 	PLAN_AS_IS,  /* the image has our client */
@@ -20,8 +20,8 @@ enum plan_kind {
 
 struct plan {
 	enum plan_kind kind;
-	struct engine *engine;         /* borrowed */
-	const struct options *options; /* borrowed */
+	struct engine *engine;               /* borrowed */
+	const struct image_options *options; /* borrowed */
 	struct program client;
 	struct program busybox; /* for a base without a shell; empty: none */
 	struct image images[2]; /* the named image; the image that it was made from */
@@ -44,12 +44,12 @@ struct plan {
  * content if it has no product yet, and decides. 0; -EINTR, -ENOMEM, FAIL_*. plan_free in
  * any case.
  */
-int plan_make(struct plan *p, struct engine *e, const struct options *o,
+int plan_make(struct plan *p, struct engine *e, const struct image_options *o,
 	const char *operand) MUST_USE;
 /* Decides again, because another process may have built meanwhile. Results as above. */
 int plan_update(struct plan *p) MUST_USE;
 /* As plan_make for a container of the image itself, without a product. */
-int plan_make_base(struct plan *p, struct engine *e, const struct options *o,
+int plan_make_base(struct plan *p, struct engine *e, const struct image_options *o,
 	const char *operand) MUST_USE;
 void plan_free(struct plan *p);
 
@@ -60,7 +60,7 @@ void plan_free(struct plan *p);
 int plan_probe_base(struct plan *p) MUST_USE;
 
 /* Whether the options need an image, not only a container: dependencies, plugins. */
-bool plan_needs_image(const struct options *o);
+bool plan_needs_image(const struct image_options *o);
 
 /* Whether SANDBOX_UPDATE_SOURCE_CODE is set: the client changes often. */
 bool plan_is_development(void);

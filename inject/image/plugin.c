@@ -328,18 +328,17 @@ static int plugin_sort_list(struct plugins *p)
 	return 0;
 }
 
-int plugins_read(struct plugins *p, const struct options *o)
+int plugins_read(struct plugins *p, const struct plugin_options *o)
 {
-	const char *value;
-	size_t it = 0;
 	int r = 0;
 
 	p->n = 0;
-	while (!r && (value = options_next(o, LIST_PLUGIN, &it))) {
+	for (const struct option_value *v = o->plugins.first; v && !r; v = v->next) {
+		const char *value = v->text;
 		struct str name = plugin_option_name(value);
 
 		/* A plugin without a source is in the client already. */
-		if (!value[name.n] && o->command->bit & (FOR_RUN | FOR_MCP | FOR_DOCTOR))
+		if (!value[name.n] && o->source_optional)
 			continue;
 		if (!value[name.n])
 			return out_fail_usage(NEXT_FORM,

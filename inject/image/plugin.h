@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
-#include "inject/options/options.h"
+#include "inject/options/options_sets.h"
 
 /* The folder of the plugins in an image. */
 #define PLUGIN_FOLDER "/.od/plugins/"
@@ -39,7 +39,7 @@ struct str plugin_option_name(const char *value);
  * FAIL_USAGE, FAIL_ENVIRONMENT or -ENOMEM, with the reason printed. plugins_free in any
  * case.
  */
-int plugins_read(struct plugins *p, const struct options *o) MUST_USE;
+int plugins_read(struct plugins *p, const struct plugin_options *o) MUST_USE;
 void plugins_free(struct plugins *p);
 
 /* Receives a piece of an archive; an error ends the archive. */

@@ -25,32 +25,38 @@ static const char *complete_read_help(const struct option *o, struct buf *text)
 	return help ? help : "";
 }
 
-static bool complete_has_option(const struct option *o, const struct command *c)
-{
-	return o->commands & c->bit;
-}
-
 static void complete_write_names(struct buf *out, const char *separator)
 {
-	for (const struct command *c = commands; c->name; c++)
-		buf_fmt(out, "%s%s", c == commands ? "" : separator, c->name);
+	for (const struct command *const *c = commands; *c; c++)
+		buf_fmt(out, "%s%s", c == commands ? "" : separator, (*c)->name);
 }
 
-/* The command that lists the possible operands, in any shell; NULL for none. */
-static const char *complete_find_operands(const struct command *c)
+/* The commands that list the possible operands, in any shell. */
+static const char *const operand_lists[] = {
+	[SUBJECT_SANDBOX] = "od-runtime ps -q 2>/dev/null",
+	[SUBJECT_PLACE] = "od-runtime ps -q 2>/dev/null",
+	[SUBJECT_COPY] = "od-runtime ps -q 2>/dev/null | sed \"s/\\$/:/\"",
+	[SUBJECT_WORD] = "echo ",
+};
+
+static bool complete_has_operands(const struct command *c)
 {
-	switch (c->subject) {
-	case SUBJECT_SANDBOX:
-	case SUBJECT_PLACE:
-		return "od-runtime ps -q 2>/dev/null";
-	case SUBJECT_COPY:
-		return "od-runtime ps -q 2>/dev/null | sed \"s/\\$/:/\"";
-	case SUBJECT_WORD:
-		return c->bit == FOR_COMPLETION ? "echo bash zsh fish"
-						: "echo roff markdown";
-	default:
-		return NULL;
-	}
+	return c->subject < ARRAY_LEN(operand_lists) && operand_lists[c->subject];
+}
+
+/* Appends text with the command in the place of its "%", if the command has operands. */
+static void complete_write_operands(
+	const struct command *c, const char *text, struct buf *out)
+{
+	size_t n = strcspn(text, "%");
+
+	if (!complete_has_operands(c))
+		return;
+	buf_put(out, text, n);
+	buf_puts(out, operand_lists[c->subject]);
+	if (c->words)
+		buf_puts(out, c->words);
+	buf_puts(out, text + n + 1);
 }
 
 /* --- bash ----------------------------------------------------------------------- */
@@ -76,19 +82,20 @@ static void complete_bash_value(const struct option *o, struct buf *out)
 static void complete_bash_command(const struct command *c, struct buf *out)
 {
 	const struct option *o;
-	const char *operands = complete_find_operands(c);
+	struct option_walk w;
+	const char *separator = "";
 
 	buf_fmt(out, "\t%s)\n\t\tcase $prev in\n", c->name);
-	for (size_t i = 0; (o = options_get_row(i)); i++)
-		if (complete_has_option(o, c) && o->value)
+	option_walk_begin(&w, c);
+	while ((o = option_walk_next(&w)))
+		if (o->value)
 			complete_bash_value(o, out);
 	buf_puts(out, "\t\tesac\n\t\t[[ $cur == -* ]] && words='");
-	for (size_t i = 0; (o = options_get_row(i)); i++)
-		if (complete_has_option(o, c))
-			buf_fmt(out, "%s--%s", i ? " " : "", o->name);
+	option_walk_begin(&w, c);
+	for (; (o = option_walk_next(&w)); separator = " ")
+		buf_fmt(out, "%s--%s", separator, o->name);
 	buf_puts(out, "'\n");
-	if (operands)
-		buf_fmt(out, "\t\t[[ $cur == -* ]] || words=$(%s)\n", operands);
+	complete_write_operands(c, "\t\t[[ $cur == -* ]] || words=$(%)\n", out);
 	if (c->subject == SUBJECT_COPY)
 		buf_puts(out,
 			"\t\t[[ $cur == -* ]] || COMPREPLY=($(compgen -f -- "
@@ -117,8 +124,8 @@ static void complete_write_bash(struct buf *out)
 		"\tcase $command in\n\t'') words='");
 	complete_write_names(out, " ");
 	buf_puts(out, "' ;;\n");
-	for (const struct command *c = commands; c->name; c++)
-		complete_bash_command(c, out);
+	for (const struct command *const *c = commands; *c; c++)
+		complete_bash_command(*c, out);
 	buf_puts(out,
 		"\tesac\n"
 		"\tCOMPREPLY+=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -163,17 +170,17 @@ static void complete_zsh_option(const struct option *o, struct buf *out)
 static void complete_zsh_command(const struct command *c, struct buf *out)
 {
 	const struct option *o;
-	const char *operands = complete_find_operands(c);
+	struct option_walk w;
 
 	buf_fmt(out, "\t%s)\n\t\t_arguments -s", c->name);
-	for (size_t i = 0; (o = options_get_row(i)); i++)
-		if (complete_has_option(o, c))
-			complete_zsh_option(o, out);
-	if (c->subject == SUBJECT_COPY)
-		buf_fmt(out, " \\\n\t\t\t'*:path:{ compadd -S \"\" -- $(%s); _files }'",
-			operands);
-	else if (operands)
-		buf_fmt(out, " \\\n\t\t\t'*:name:{ compadd -- $(%s) }'", operands);
+	option_walk_begin(&w, c);
+	while ((o = option_walk_next(&w)))
+		complete_zsh_option(o, out);
+	complete_write_operands(c,
+		c->subject == SUBJECT_COPY
+			? " \\\n\t\t\t'*:path:{ compadd -S \"\" -- $(%); _files }'"
+			: " \\\n\t\t\t'*:name:{ compadd -- $(%) }'",
+		out);
 	buf_puts(out, "\n\t\t;;\n");
 }
 
@@ -186,17 +193,17 @@ static void complete_write_zsh(struct buf *out)
 		"\ttypeset -A opt_args\n"
 		"\t_arguments -C '1:command:->command' '*::argument:->argument'\n"
 		"\tif [[ $state == command ]]; then\n\t\tlocal -a subcommands=(\n");
-	for (const struct command *c = commands; c->name; c++) {
-		buf_fmt(out, "\t\t\t'%s:", c->name);
-		complete_quote(out, c->help, ":\\");
+	for (const struct command *const *c = commands; *c; c++) {
+		buf_fmt(out, "\t\t\t'%s:", (*c)->name);
+		complete_quote(out, (*c)->purpose, ":\\");
 		buf_puts(out, "'\n");
 	}
 	buf_puts(out,
 		"\t\t)\n\t\t_describe command subcommands\n\t\treturn\n\tfi\n\tcase "
 		"$words[1] "
 		"in\n");
-	for (const struct command *c = commands; c->name; c++)
-		complete_zsh_command(c, out);
+	for (const struct command *const *c = commands; *c; c++)
+		complete_zsh_command(*c, out);
 	buf_puts(out,
 		"\tesac\n}\n"
 		"if [[ $funcstack[1] == _od-runtime ]]; then\n\t_od-runtime \"$@\"\n"
@@ -237,35 +244,40 @@ static void complete_fish_option(
 	buf_free(&text);
 }
 
-static void complete_write_fish(struct buf *out)
+static void complete_fish_command(const struct command *c, struct buf *out)
 {
 	const struct option *o;
+	struct option_walk w;
 
+	buf_fmt(out, "complete -c od-runtime -n __fish_use_subcommand -a %s -d '",
+		c->name);
+	complete_fish_quote(out, c->purpose);
+	buf_puts(out, "'\n");
+	if (complete_has_operands(c)) {
+		buf_fmt(out,
+			"complete -c od-runtime -n '__fish_seen_subcommand_from %s' -a "
+			"'(",
+			c->name);
+		complete_write_operands(c, "% | string split \" \")'\n", out);
+	}
+	if (c->subject == SUBJECT_COPY)
+		buf_fmt(out,
+			"complete -c od-runtime -n '__fish_seen_subcommand_from "
+			"%s' -F\n",
+			c->name);
+	option_walk_begin(&w, c);
+	while ((o = option_walk_next(&w)))
+		complete_fish_option(o, c, out);
+}
+
+static void complete_write_fish(struct buf *out)
+{
 	buf_puts(out,
 		"# fish completion for od-runtime, made by \"od-runtime completion "
 		"fish\"\n"
 		"complete -c od-runtime -f\n");
-	for (const struct command *c = commands; c->name; c++) {
-		const char *operands = complete_find_operands(c);
-
-		buf_fmt(out, "complete -c od-runtime -n __fish_use_subcommand -a %s -d '",
-			c->name);
-		complete_fish_quote(out, c->help);
-		buf_puts(out, "'\n");
-		if (operands)
-			buf_fmt(out,
-				"complete -c od-runtime -n '__fish_seen_subcommand_from "
-				"%s' -a '(%s | string split \" \")'\n",
-				c->name, operands);
-		if (c->subject == SUBJECT_COPY)
-			buf_fmt(out,
-				"complete -c od-runtime -n '__fish_seen_subcommand_from "
-				"%s' -F\n",
-				c->name);
-		for (size_t i = 0; (o = options_get_row(i)); i++)
-			if (complete_has_option(o, c))
-				complete_fish_option(o, c, out);
-	}
+	for (const struct command *const *c = commands; *c; c++)
+		complete_fish_command(*c, out);
 }
 
 int complete_write(const char *shell, struct buf *out)

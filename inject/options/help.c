@@ -18,17 +18,20 @@ static void help_write_row(struct buf *b, size_t from, struct str text)
 	manual_wrap_text(text, at, HELP_COLUMN, HELP_COLUMNS, b);
 }
 
-static void help_write_group(
-	struct buf *b, uint64_t bit, enum option_group group, const char *title)
+/* Writes a group of the options of c, or, for NULL, of every command. */
+static void help_write_group(struct buf *b, const struct command *c,
+	enum option_group group, const char *title)
 {
 	struct buf text = BUF_INIT(INJECT_TEXT_MAX);
 	const struct option *o;
+	struct option_walk w;
 
 	buf_fmt(b, "\n%s:\n", title);
-	for (size_t i = 0; (o = options_get_row(i)); i++) {
+	option_walk_begin(&w, c);
+	while ((o = option_walk_next(&w))) {
 		size_t from = b->n;
 
-		if (!(o->commands & bit) || o->group != group)
+		if (o->group != group)
 			continue;
 		buf_puts(b, o->letter ? "  " : "      ");
 		manual_write_option(o, b);
@@ -57,10 +60,10 @@ static void help_write_all(struct buf *b)
 		"Usage: od-runtime COMMAND [OPTION...] [ARGUMENT...]\n\n"
 		"od-runtime turns images into sandboxes that execute actions.\n\n"
 		"Commands:\n");
-	for (const struct command *c = commands; c->name; c++)
-		if (!c->hidden)
-			buf_fmt(b, "  %-10s %s\n", c->name, c->help);
-	help_write_group(b, FOR_ALL, OPTION_GROUP_COMMON, "Options of every command");
+	for (const struct command *const *c = commands; *c; c++)
+		if (!(*c)->hidden)
+			buf_fmt(b, "  %-10s %s\n", (*c)->name, (*c)->purpose);
+	help_write_group(b, NULL, OPTION_GROUP_COMMON, "Options of every command");
 	help_write_rows(b, "Environment", manual_environment);
 	help_write_rows(b, "Exit codes", manual_exits);
 	buf_puts(b, "\n\"od-runtime COMMAND --help\" prints the options of a command.\n");
@@ -70,8 +73,8 @@ static void help_write_command(struct buf *b, const struct command *c)
 {
 	struct buf purpose = BUF_INIT(INJECT_TEXT_MAX);
 
-	buf_fmt(b, "Usage: od-runtime %s %s\n\n", c->name, c->args);
-	manual_write_sentence(&purpose, c->help);
+	buf_fmt(b, "Usage: od-runtime %s %s\n\n", c->name, c->usage);
+	manual_write_sentence(&purpose, c->purpose);
 	if (c->more)
 		buf_fmt(&purpose, " %s", c->more);
 	manual_wrap_text(buf_view(&purpose), 0, 0, HELP_COLUMNS, b);
@@ -80,7 +83,7 @@ static void help_write_command(struct buf *b, const struct command *c)
 		const char *title = manual_group_title(c, (enum option_group)g);
 
 		if (title)
-			help_write_group(b, c->bit, (enum option_group)g, title);
+			help_write_group(b, c, (enum option_group)g, title);
 	}
 	manual_write_forms(c, &purpose);
 	if (purpose.n) {
@@ -88,9 +91,9 @@ static void help_write_command(struct buf *b, const struct command *c)
 		manual_wrap_text(buf_view(&purpose), 0, 0, HELP_COLUMNS, b);
 	}
 	buf_free(&purpose);
-	buf_fmt(b, "\n%s:\n", c->example[1] ? "Examples" : "Example");
-	for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->example[i]; i++)
-		buf_fmt(b, "  %s\n", c->example[i]);
+	buf_fmt(b, "\n%s:\n", c->examples[1] ? "Examples" : "Example");
+	for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->examples[i]; i++)
+		buf_fmt(b, "  %s\n", c->examples[i]);
 }
 
 int options_print_help(const struct command *c)

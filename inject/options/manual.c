@@ -91,9 +91,11 @@ void manual_write_help(const struct option *o, struct buf *out)
 static bool manual_has_group(const struct command *c, enum option_group group)
 {
 	const struct option *o;
+	struct option_walk w;
 
-	for (size_t i = 0; (o = options_get_row(i)); i++)
-		if ((o->commands & c->bit) && o->group == group)
+	option_walk_begin(&w, c);
+	while ((o = option_walk_next(&w)))
+		if (o->group == group)
 			return true;
 	return false;
 }
@@ -125,9 +127,11 @@ const char *manual_group_title(const struct command *c, enum option_group group)
 static bool manual_has_kind(const struct command *c, enum option_kind kind)
 {
 	const struct option *o;
+	struct option_walk w;
 
-	for (size_t i = 0; (o = options_get_row(i)); i++)
-		if ((o->commands & c->bit) && o->kind == kind)
+	option_walk_begin(&w, c);
+	while ((o = option_walk_next(&w)))
+		if (o->kind == kind)
 			return true;
 	return false;
 }
@@ -201,17 +205,20 @@ static void manual_list_terms(
 		f->term(out, str_c(row->name), row->text);
 }
 
-static void manual_list_group(
-	const struct form *f, uint64_t bit, enum option_group group, struct buf *out)
+/* Lists a group of the options of c, or, for NULL, of every command. */
+static void manual_list_group(const struct form *f, const struct command *c,
+	enum option_group group, struct buf *out)
 {
 	const struct option *o;
+	struct option_walk w;
 	struct buf term = BUF_INIT(512), text = BUF_INIT(INJECT_TEXT_MAX);
 
 	f->list(out);
-	for (size_t i = 0; (o = options_get_row(i)); i++) {
+	option_walk_begin(&w, c);
+	while ((o = option_walk_next(&w))) {
 		const char *help;
 
-		if (!(o->commands & bit) || o->group != group)
+		if (o->group != group)
 			continue;
 		buf_reset(&term);
 		manual_write_option(o, &term);
@@ -239,25 +246,25 @@ static void manual_write_command(
 		if (!title)
 			continue;
 		f->group(out, title);
-		manual_list_group(f, c->bit, (enum option_group)g, out);
+		manual_list_group(f, c, (enum option_group)g, out);
 	}
 	manual_write_forms(c, &forms);
 	text = buf_cstr(&forms);
 	if (text && *text)
 		f->text(out, text);
 	buf_free(&forms);
-	f->group(out, c->example[1] ? "Examples" : "Example");
-	for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->example[i]; i++)
-		f->line(out, c->example[i]);
+	f->group(out, c->examples[1] ? "Examples" : "Example");
+	for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->examples[i]; i++)
+		f->line(out, c->examples[i]);
 }
 
 static void manual_write_page(const struct form *f, struct buf *out)
 {
 	f->section(out, "Commands");
-	for (const struct command *c = commands; c->name; c++)
-		manual_write_command(f, c, out);
+	for (const struct command *const *c = commands; *c; c++)
+		manual_write_command(f, *c, out);
 	f->section(out, "Options of every command");
-	manual_list_group(f, FOR_ALL, OPTION_GROUP_COMMON, out);
+	manual_list_group(f, NULL, OPTION_GROUP_COMMON, out);
 	f->section(out, "Environment");
 	manual_list_terms(f, manual_environment, out);
 	f->section(out, "Exit status");
@@ -313,9 +320,9 @@ static void manual_roff_sentence(struct buf *out, const char *text)
 static void manual_roff_command(struct buf *out, const struct command *c)
 {
 	buf_fmt(out, ".SS %s\n.B od\\-runtime %s\n", c->name, c->name);
-	manual_roff_text(out, str_c(c->args));
+	manual_roff_text(out, str_c(c->usage));
 	buf_puts(out, "\n.PP\n");
-	manual_roff_sentence(out, c->help);
+	manual_roff_sentence(out, c->purpose);
 }
 
 static void manual_roff_term(struct buf *out, struct str term, const char *text)
@@ -404,8 +411,8 @@ static void manual_markdown_paragraph(struct buf *out, const char *text)
 
 static void manual_markdown_command(struct buf *out, const struct command *c)
 {
-	buf_fmt(out, "\n### %s\n\n`od-runtime %s %s`\n", c->name, c->name, c->args);
-	manual_markdown_paragraph(out, c->help);
+	buf_fmt(out, "\n### %s\n\n`od-runtime %s %s`\n", c->name, c->name, c->usage);
+	manual_markdown_paragraph(out, c->purpose);
 }
 
 static void manual_markdown_group(struct buf *out, const char *title)

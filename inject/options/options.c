@@ -6,101 +6,134 @@
 #include "inject/options/options_rows.h"
 #include "limits.h"
 
-static const struct {
-	const struct option *rows;
-	const size_t *n;
-} tables[] = {
-	{options_of_image, &options_of_image_n},
-	{options_of_sandbox, &options_of_sandbox_n},
-	{options_of_engine, &options_of_engine_n},
-	{options_of_command, &options_of_command_n},
-};
+#include <errno.h>
+
+/* The values of all lists are in it, and the struct of the command's options. */
+enum { ARENA_MAX = 64 << 10 };
+
+void option_walk_begin(struct option_walk *w, const struct command *c)
+{
+	*w = (struct option_walk){.level[0].next = common_options};
+	if (c && c->options)
+		w->level[++w->depth].next = c->options;
+}
+
+const struct option *option_walk_next(struct option_walk *w)
+{
+	for (;;) {
+		const struct option *opt = w->level[w->depth].next++;
+
+		w->base = w->level[w->depth].base;
+		w->is_common = !w->depth;
+		if (opt->name)
+			return opt;
+		if (opt->set) {
+			w->level[++w->depth].next = opt->set->options;
+			w->level[w->depth].base = w->base + opt->at;
+		} else if (!w->depth--) {
+			return NULL;
+		}
+	}
+}
+
+void *option_walk_values(const struct option_walk *w, struct command_line *line)
+{
+	return w->is_common ? (void *)line : (char *)line->options + w->base;
+}
 
 static const struct command *options_find_command(struct str name)
 {
-	for (const struct command *c = commands; c->name; c++)
-		if (str_eq(name, str_c(c->name)))
-			return c;
+	for (const struct command *const *c = commands; *c; c++)
+		if (str_eq(name, str_c((*c)->name)))
+			return *c;
 	return NULL;
 }
 
-/* Finds an option of the command, or, before the command, one that all commands have. */
-static const struct option *options_find(
-	const struct options *o, struct str name, char letter)
+/* An option of the command line, and the struct for its value. */
+struct option_match {
+	const struct option *option;
+	void *values;
+};
+
+/*
+ * Finds an option of the command, or, before the command, one that all commands have. By
+ * letter, or, if that is NUL, by name.
+ */
+static bool options_find(struct command_line *line, struct str name, char letter,
+	struct option_match *match)
 {
 	const struct option *opt;
+	struct option_walk w;
 
-	for (size_t i = 0; (opt = options_get_row(i)); i++) {
-		if (o->command ? !(opt->commands & o->command->bit)
-			       : opt->commands != FOR_ALL)
-			continue;
+	option_walk_begin(&w, line->command);
+	while ((opt = option_walk_next(&w)))
 		if (letter ? opt->letter == letter : str_eq(name, str_c(opt->name)))
-			return opt;
-	}
-	return NULL;
+			break;
+	*match = (struct option_match){opt, opt ? option_walk_values(&w, line) : NULL};
+	if (opt && !w.is_common && !line->specific)
+		line->specific = opt->name;
+	return opt;
 }
 
-const struct option *options_get_row(size_t i)
-{
-	for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
-		if (i < *tables[t].n)
-			return &tables[t].rows[i];
-		i -= *tables[t].n;
-	}
-	return NULL;
-}
-
-static int options_fail_option(const struct options *o, const char *word)
+static int options_fail_option(const struct command_line *line, const char *word)
 {
 	return out_fail_usage(NEXT_HELP, "%s%s has no option %s",
-		o->command ? "" : "od-runtime", o->command ? o->command->name : "", word);
+		line->command ? "" : "od-runtime",
+		line->command ? line->command->name : "", word);
 }
 
 /*
- * The option of a word with letters, which may begin with several flags (-it), and the
- * value that is joined to it. All flags but the last are set. NULL: there is none.
+ * Finds the option of a word with letters, which may begin with several flags (-it), and
+ * the value that is joined to it. All flags but the last are set. ERR_TYPE: there is no
+ * such option.
  */
-static const struct option *options_find_letters(
-	struct options *o, const char *word, const char **value)
+static int options_find_letters(struct command_line *line, const char *word,
+	struct option_match *match, const char **value)
 {
 	for (const char *p = word + 1;; p++) {
-		const struct option *opt = options_find(o, (struct str){0}, *p);
+		int r;
 
 		*value = NULL;
-		if (!opt || !p[1])
-			return opt;
-		if (opt->kind != OPTION_FLAG) {
+		if (!options_find(line, (struct str){0}, *p, match))
+			return ERR_TYPE;
+		if (!p[1])
+			return 0;
+		if (match->option->kind != OPTION_FLAG) {
 			*value = p + 1 + (p[1] == '=');
-			return opt;
+			return 0;
 		}
-		if (options_set_value(o, opt, NULL))
-			return NULL;
+		r = options_set_value(line, match->values, match->option, NULL);
+		if (r)
+			return r;
 	}
 }
 
-/* The option that the word begins with, and the value that is joined to it. */
-static const struct option *options_find_word(
-	struct options *o, const char *word, const char **value)
+/* Finds the option that the word begins with, and the value that is joined to it. */
+static int options_find_word(struct command_line *line, const char *word,
+	struct option_match *match, const char **value)
 {
 	struct str rest = str_skip(str_c(word), 2), name;
 
 	*value = NULL;
 	if (word[1] != '-')
-		return options_find_letters(o, word, value);
+		return options_find_letters(line, word, match, value);
 	name = str_cut(&rest, '=');
 	if (name.n + 2 < strlen(word))
 		*value = rest.p;
-	return options_find(o, name, '\0');
+	return options_find(line, name, '\0', match) ? 0 : ERR_TYPE;
 }
 
 /* Reads the option at argv[*i]; *i is advanced if its value is the next word. */
-static int options_read_option(struct options *o, int argc, char **argv, int *i)
+static int options_read_option(struct command_line *line, int argc, char **argv, int *i)
 {
+	struct option_match match;
+	const struct option *opt;
 	const char *value;
-	const struct option *opt = options_find_word(o, argv[*i], &value);
+	int r = options_find_word(line, argv[*i], &match, &value);
 
-	if (!opt)
-		return options_fail_option(o, argv[*i]);
+	if (r)
+		return r == ERR_TYPE ? options_fail_option(line, argv[*i]) : r;
+	opt = match.option;
 	if (opt->kind == OPTION_FLAG && value)
 		return out_fail_usage(NEXT_HELP, "--%s takes no value", opt->name);
 	if (opt->default_choice && !value)
@@ -112,32 +145,51 @@ static int options_read_option(struct options *o, int argc, char **argv, int *i)
 			return out_fail_usage(NEXT_HELP, "--%s needs a value", opt->name);
 		value = argv[++*i];
 	}
-	if (opt->commands != FOR_ALL && !o->specific)
-		o->specific = opt->name;
-	return options_set_value(o, opt, value);
+	return options_set_value(line, match.values, opt, value);
 }
 
-static int options_read_operand(struct options *o, const char *word)
+/* Makes the struct of the command's options, with the values that they begin with. */
+static int options_begin_command(struct command_line *line, const struct command *c)
 {
-	if (!o->command) {
-		o->command = options_find_command(str_c(word));
-		if (!o->command)
-			return out_fail_usage(
-				NEXT_HELP, "od-runtime has no command %s", word);
-		out_set_command(o->command->name);
+	const struct option *opt;
+	struct option_walk w;
+	int r = 0;
+
+	line->command = c;
+	out_set_command(c->name);
+	if (!c->options)
 		return 0;
+	line->options = arena_alloc(&line->arena, c->options_size);
+	if (!line->options)
+		return -ENOMEM;
+	option_walk_begin(&w, c);
+	while (!r && (opt = option_walk_next(&w)))
+		if (opt->initial)
+			r = options_set_value(
+				line, option_walk_values(&w, line), opt, opt->by_default);
+	return r;
+}
+
+static int options_read_operand(struct command_line *line, const char *word)
+{
+	if (!line->command) {
+		const struct command *c = options_find_command(str_c(word));
+
+		return c
+			? options_begin_command(line, c)
+			: out_fail_usage(NEXT_HELP, "od-runtime has no command %s", word);
 	}
-	if (o->operand_n ==
-		(o->command->variadic ? OPTION_OPERANDS_MAX : o->command->operands))
-		return out_fail_usage(o->command->argv
+	if (line->operand_n ==
+		(line->command->variadic ? OPTION_OPERANDS_MAX : line->command->operands))
+		return out_fail_usage(line->command->argv
 				? "put -- before a command for the sandbox"
 				: NEXT_HELP,
 			"unexpected argument: %s", word);
-	o->operand[o->operand_n++] = word;
+	line->operand[line->operand_n++] = word;
 	return 0;
 }
 
-static int options_check_image(const char *name)
+int options_check_image(const char *name)
 {
 	const char *why;
 	struct ref ref;
@@ -149,7 +201,7 @@ static int options_check_image(const char *name)
 		"'%s' is not the name of an image: %s", name, why);
 }
 
-static int options_check_sandbox(const char *name)
+int options_check_sandbox(const char *name)
 {
 	if (state_is_name(str_c(name)))
 		return 0;
@@ -158,136 +210,90 @@ static int options_check_sandbox(const char *name)
 		"'%s' is not a valid name of a sandbox", name);
 }
 
-/* SANDBOX:PATH; a colon after a slash belongs to a path. */
-bool options_is_remote(const char *operand)
+/* Checks the sets of a table, of which values is the struct. */
+static int options_check_sets(const struct option *opt, const char *values)
 {
-	size_t colon = strcspn(operand, ":/");
-
-	return colon && operand[colon] == ':';
-}
-
-/* Checks the name in SANDBOX:PATH. */
-static int options_check_remote(const char *remote)
-{
-	if (state_is_name(str_make(remote, strcspn(remote, ":"))))
-		return 0;
-	return out_fail_usage(
-		NEXT_HELP, "'%s' does not begin with a valid name of a sandbox", remote);
-}
-
-static int options_check_copy(const struct options *o)
-{
-	const char *from = o->operand[0], *to = o->operand[1];
-	const char *remote = options_is_remote(from) ? from : to;
-
-	if (options_is_remote(from) == options_is_remote(to))
-		return out_fail_usage(
-			"give for example: cp box:/etc/hosts . or cp ./src box:/work",
-			"exactly one of the two arguments of cp must be SANDBOX:PATH");
-	return options_check_remote(remote);
-}
-
-static int options_check_place(const struct options *o)
-{
-	const char *place = o->operand[0];
-
-	if (!options_is_remote(place))
-		return options_check_sandbox(place);
-	if (o->operand_n > 1)
-		return out_fail_usage("give for example: ls box:/etc or ls box /etc",
-			"two folders are given: '%s' and '%s'", place, o->operand[1]);
-	return options_check_remote(place);
-}
-
-static int options_check_names(const struct options *o)
-{
-	size_t named = o->command->variadic ? o->operand_n : 1;
 	int r = 0;
 
-	/* With --output both operands are places of images; opening them checks them. */
-	if (o->command->subject == SUBJECT_IMAGE && o->operand_n && !o->output)
-		r = options_check_image(o->operand[0]);
-	else if (o->command->subject == SUBJECT_COPY)
-		r = options_check_copy(o);
-	else if (o->command->subject == SUBJECT_PLACE)
-		r = options_check_place(o);
-	else if (o->command->subject == SUBJECT_SANDBOX)
-		for (size_t i = 0; i < named && !r; i++)
-			r = options_check_sandbox(o->operand[i]);
-	if (!r && o->name)
-		r = options_check_sandbox(o->name);
+	for (; !r && (opt->name || opt->set); opt++) {
+		if (opt->set && opt->set->check)
+			r = opt->set->check(values + opt->at);
+		if (opt->set && !r)
+			r = options_check_sets(opt->set->options, values + opt->at);
+	}
 	return r;
 }
 
-static int options_check(const struct options *o)
+static int options_check_subject(const struct command_line *line)
 {
-	const struct command *c = o->command;
-	size_t plugin = 0;
+	size_t named = line->command->variadic ? line->operand_n : 1;
+	int r = 0;
+
+	if (line->command->subject == SUBJECT_IMAGE && line->operand_n)
+		r = options_check_image(line->operand[0]);
+	else if (line->command->subject == SUBJECT_SANDBOX)
+		for (size_t i = 0; i < named && !r; i++)
+			r = options_check_sandbox(line->operand[i]);
+	return r;
+}
+
+static int options_check(const struct command_line *line)
+{
+	const struct command *c = line->command;
+	int r;
 
 	if (!c)
 		return out_fail_usage(NEXT_HELP, "no command is given");
-	if (o->operand_n + c->last_optional < c->operands ||
-		(!o->argc && c->argv == ARGV_REQUIRED))
-		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->args);
-	if (o->argc && c->argv == ARGV_NONE)
+	if (line->operand_n + c->last_optional < c->operands ||
+		(!line->argc && c->argv == ARGV_REQUIRED))
+		return out_fail_usage(NEXT_HELP, "%s needs %s", c->name, c->usage);
+	if (line->argc && c->argv == ARGV_NONE)
 		return out_fail_usage(NEXT_HELP, "%s takes no command after --", c->name);
-	if ((o->ca || o->realm || o->plain_http || o->verify) && !o->output)
-		return out_fail_usage(NEXT_HELP,
-			"--ca, --plain-http, --realm and --verify need --output");
-	if (o->tag && (o->build_folder || o->dry_run))
-		return out_fail_usage("leave --tag out",
-			"--tag cannot be combined with --build-folder or --dry-run, "
-			"which make no image");
-	if (o->output &&
-		(o->extra_deps || o->build_folder || o->dry_run ||
-			o->via != INJECTION_AUTO))
-		return out_fail_usage("leave --output out",
-			"--extra-deps, --build-folder, --dry-run and --via need an "
-			"engine, which --output does not use");
-	if (o->output && options_next(o, LIST_PLUGIN, &plugin))
-		return out_fail_usage("leave --output out",
-			"--plugin needs an engine, which --output does not use");
-	if (o->busybox && o->no_busybox)
-		return out_fail_usage(
-			NEXT_HELP, "--busybox and --no-busybox cannot be combined");
-	return options_check_names(o);
+	r = c->check ? c->check(line) : options_check_subject(line);
+	return r || !c->options ? r : options_check_sets(c->options, line->options);
 }
 
 /* After the last operand, a word that is no option begins the command. */
-static bool options_is_argv_start(const struct options *o, const char *word)
+static bool options_is_argv_start(const struct command_line *line, const char *word)
 {
-	const struct command *c = o->command;
+	const struct command *c = line->command;
 
-	return c && c->argv != ARGV_NONE && o->operand_n == c->operands &&
+	return c && c->argv != ARGV_NONE && line->operand_n == c->operands &&
 		(word[0] != '-' || !word[1]);
 }
 
-int options_read(struct options *o, int argc, char **argv)
+int options_read(struct command_line *line, int argc, char **argv)
 {
 	bool plain = false; /* after -- there are no options */
 
-	*o = (struct options){.pull = PULL_MISSING,
-		.timeout_start = START_SECONDS,
-		.keep = INJECT_KEEP};
+	*line = (struct command_line){0};
+	arena_init(&line->arena, ARENA_MAX);
 	for (int i = 1; i < argc; i++) {
 		bool dashes = strcmp(argv[i], "--") == 0;
 		int r;
 
-		if (dashes && o->command && o->operand_n < o->command->operands) {
+		if (dashes && line->command &&
+			line->operand_n < line->command->operands) {
 			plain = true;
 			continue;
 		}
-		if (dashes || options_is_argv_start(o, argv[i])) {
-			o->argv = argv + i + dashes;
-			o->argc = (size_t)(argc - i - dashes);
+		if (dashes || options_is_argv_start(line, argv[i])) {
+			line->argv = argv + i + dashes;
+			line->argc = (size_t)(argc - i - dashes);
 			break;
 		}
 		/* A single "-" is the standard input. */
 		r = !plain && argv[i][0] == '-' && argv[i][1]
-			? options_read_option(o, argc, argv, &i)
-			: options_read_operand(o, argv[i]);
+			? options_read_option(line, argc, argv, &i)
+			: options_read_operand(line, argv[i]);
 		if (r)
 			return r;
 	}
-	return o->help || o->version ? 0 : options_check(o);
+	return line->help || line->version ? 0 : options_check(line);
+}
+
+void options_free(struct command_line *line)
+{
+	arena_reset(&line->arena);
+	*line = (struct command_line){0};
 }

@@ -1,7 +1,12 @@
-/* The command line: one table of options, one of commands. */
+/*
+ * The command line. A command is a const entry with a table of options, which may include
+ * sets that commands share (options_sets.h). Help, manual and completion are made of
+ * these.
+ */
 #ifndef INJECT_OPTIONS_OPTIONS_H
 #define INJECT_OPTIONS_OPTIONS_H
 
+#include "base/arena.h"
 #include "base/str.h"
 #include "limits.h"
 
@@ -11,109 +16,33 @@ enum {
 	STOP_SECONDS = 10,
 };
 
-enum tag_style { TAG_STYLE_THREE, TAG_STYLE_LEGACY };
+/* --- Options ------------------------------------------------------------------------ */
 
-enum pull_policy { PULL_NEVER, PULL_MISSING, PULL_ALWAYS };
-
-/* How the client gets into a sandbox; injection.c has the table. */
-enum injection_kind {
-	INJECTION_AUTO,
-	INJECTION_BIND,
-	INJECTION_VOLUME,
-	INJECTION_PUT,
-	INJECTION_BUILD,
-	INJECTION_COMMIT
+/* The values of an option that may be given more than once, in the order given. */
+struct option_value {
+	const char *text;
+	struct option_value *next;
 };
-
-/* Options that may be given more than once. */
-enum option_list {
-	LIST_ENV,
-	LIST_ENV_FILE,
-	LIST_VOLUME,
-	LIST_MOUNT,
-	LIST_TMPFS,
-	LIST_PUBLISH,
-	LIST_LABEL,
-	LIST_CAP_ADD,
-	LIST_CAP_DROP,
-	LIST_SECURITY_OPT,
-	LIST_ULIMIT,
-	LIST_ADD_HOST,
-	LIST_PLUGIN,
-	LIST_FILTER,
-	LIST_DEVICE,
-	LIST_DNS,
-	LIST_DNS_SEARCH,
-	LIST_DNS_OPTION,
-	LIST_GROUP_ADD,
-	LIST_VOLUMES_FROM,
-	LIST_SYSCTL,
-	LIST_LOG_OPT,
-	LIST_ANNOTATION,
+struct option_values {
+	struct option_value *first, *last;
+	size_t n;
 };
-
-/* When the image's own entrypoint runs in a sandbox. */
-enum entrypoint_mode { ENTRYPOINT_NONE, ENTRYPOINT_RUN, ENTRYPOINT_WAIT };
-
-struct options {
-	const struct command *command;
-	const char *operand[OPTION_OPERANDS_MAX]; /* the arguments before "--" */
-	size_t operand_n;
-	const char *specific; /* the first given option that few commands have */
-	char **argv;          /* the arguments after "--" */
-	size_t argc;
-
-	const char *host, *client, *busybox, *name, *working_dir, *username;
-	const char *extra_deps, *build_folder;
-	const char *user, *network, *gpus, *platform, *output, *tag, *ca, *realm,
-		*hostname, *signal, *since, *until, *state_dir, *address, *token,
-		*session, *tls_cert, *tls_key, *tls_client_ca, *end;
-	const char *connect, *connect_id, *connect_token, *connect_ca, *connect_pin,
-		*connect_cert, *connect_key;
-	bool plain_http, json, timings, help, version, force, remove, follow, no_busybox;
-	bool dry_run, verify, tls, no_token, operator, no_od_plugins;
-	bool detach, interactive, tty, init, read_only, all, quiet, timestamps;
-	uint64_t port, user_id, timeout, timeout_start, tail, time;
-	const char *timeout_text; /* timeout as the user wrote it */
-	uint64_t memory, shm_size, nano_cpus, pids;
-	bool has_user_id, has_tail, has_time, has_stop_timeout;
-	const char *ipc, *pid, *uts, *userns, *cgroupns, *runtime, *cpuset_cpus, *restart,
-		*stop_signal, *log_driver;
-	bool privileged, publish_all;
-	uint64_t memory_swap, memory_reservation, cpu_shares, stop_timeout;
-	unsigned pull;       /* enum pull_policy */
-	unsigned via;        /* enum injection_kind */
-	unsigned tag_style;  /* enum tag_style */
-	unsigned entrypoint; /* enum entrypoint_mode */
-	uint64_t keep;
-	bool stats, no_stats; /* of ps */
-
-	struct {
-		enum option_list list;
-		const char *value;
-	} list_values
-		[OPTION_LIST_MAX]; /* the options that may repeat, in the order given */
-	size_t list_values_n;
-};
-
-/* The next value of a list, from index *it (0 at first); NULL: there is none. */
-const char *options_next(const struct options *o, enum option_list list, size_t *it);
 
 enum option_kind {
-	OPTION_FLAG,
-	OPTION_TEXT,
-	OPTION_NUMBER,
+	OPTION_FLAG,     /* a bool */
+	OPTION_TEXT,     /* a const char * */
+	OPTION_NUMBER,   /* a uint64_t, as the four that follow */
 	OPTION_DURATION, /* seconds, as 300, 5m, 1h30m */
 	OPTION_SIZE,     /* bytes, as 512m */
 	OPTION_NANO,     /* a decimal fraction, in billionths */
-	OPTION_CHOICE,   /* one of a few words */
-	OPTION_LIST,
+	OPTION_CHOICE,   /* one of a few words; an unsigned */
+	OPTION_LIST,     /* a struct option_values */
 };
 
 /* The completions that a shell offers for a value. */
 enum option_offer { OFFER_NOTHING, OFFER_FILES, OFFER_FOLDERS };
 
-/* The groups of options in the help, in its order; help.c has their titles. */
+/* The groups of options in the help, in its order; manual.c has their titles. */
 enum option_group {
 	OPTION_GROUP_IMAGE = 1,
 	OPTION_GROUP_CLIENT,
@@ -127,32 +56,39 @@ enum option_group {
 	OPTION_GROUPS,
 };
 
+/* A row of a table of options, which a row of zeros ends. */
 struct option {
 	const char *name;
 	const char *value; /* the placeholder of the value in the help; NULL for flags */
 	const char *help;  /* a verb phrase, without default and example */
-	const char *by_default; /* the value without the option; NULL: none */
-	const char *example;    /* a value as a user types it; NULL: none */
-	enum option_group group;
-	char letter;
-	enum option_kind kind;
-	enum option_offer offer;
-	uint64_t min, max; /* of a number */
-	size_t at;         /* the offset in struct options; for a list its option_list */
-	size_t seen;       /* the offset of a bool that is set too; 0: none */
-	size_t text;       /* the offset for the text of a number; 0: none */
-	const char *const *choices; /* ended by NULL; the index is stored */
-	unsigned default_choice; /* the index of the choice for --name without a value */
+	const char *by_default;       /* the value without the option; NULL: none */
+	const char *example;          /* a value as a user types it; NULL: none */
+	const struct option_set *set; /* the row includes it; its struct is at "at" */
+	const char *const *choices;   /* ended by NULL; the index is stored */
 	const char *member; /* the member of HostConfig that gets the value; or NULL */
-	bool unlimited;     /* the number may be -1: no limit */
-	uint64_t commands;
+	uint64_t min, max;  /* of a number */
+	enum option_group group : 8;
+	enum option_kind kind : 8;
+	enum option_offer offer : 8;
+	char letter;
+	uint16_t at;            /* the offset of the value in the struct of the table */
+	uint16_t seen;          /* the offset of a bool that is set too; 0: none */
+	uint16_t text;          /* the offset for the text of a number; 0: none */
+	uint8_t default_choice; /* the index of the choice for --name without a value */
+	bool initial;           /* by_default is stored before the command line is read */
+	bool unlimited;         /* the number may be -1: no limit */
 };
 
-/* Whether an operand of cp is SANDBOX:PATH and not a path of this machine. */
-bool options_is_remote(const char *operand);
+/* Options that several commands have, for a struct that their structs contain. */
+struct option_set {
+	const struct option *options;
+	int (*check)(const void *values); /* 0 or FAIL_USAGE; NULL: nothing to check */
+};
 
-/* Row i of the table, for help, manual and completion; NULL after the last row. */
-const struct option *options_get_row(size_t i);
+/* The options of every command; their values are in struct command_line. */
+extern const struct option common_options[];
+
+/* --- Commands ----------------------------------------------------------------------- */
 
 /* Whether a command accepts arguments after its operands. */
 enum command_argv { ARGV_NONE, ARGV_OPTIONAL, ARGV_REQUIRED };
@@ -170,72 +106,78 @@ enum command_subject {
 
 enum { COMMAND_EXAMPLES_MAX = 2 };
 
+struct command_line {
+	const struct command *command;
+	const char *operand[OPTION_OPERANDS_MAX]; /* the arguments before "--" */
+	size_t operand_n;
+	char **argv; /* the arguments after "--" */
+	size_t argc;
+	void *options;        /* the struct of the command's options, in the arena */
+	const char *specific; /* the first given option that not every command has */
+	struct arena arena;
+	size_t list_values_n; /* of all lists */
+
+	/* The options of every command. */
+	const char *host;
+	bool json, help, version;
+};
+
 struct command {
 	const char *name;
-	const char *args; /* operands as the help shows them */
-	const char *help; /* the purpose: one line that begins with a verb */
-	const char *more; /* sentences that explain more; NULL: none */
-	const char *example[COMMAND_EXAMPLES_MAX]; /* command lines */
-	size_t operands;                           /* the number of required operands */
-	bool last_optional;                        /* or one operand less */
+	const char *usage;   /* operands as the help shows them */
+	const char *purpose; /* one line that begins with a verb */
+	const char *more;    /* sentences that explain more; NULL: none */
+	const char *examples[COMMAND_EXAMPLES_MAX]; /* command lines */
+	const struct option *options;               /* NULL: none of its own */
+	size_t options_size;                        /* the size of their struct */
+	size_t operands;                            /* the number of required operands */
+	bool last_optional;                         /* or one operand less */
 	bool variadic; /* or more operands; each is the name of a sandbox */
 	bool hidden;   /* for packagers: not in the list of commands */
 	enum command_subject subject;
+	const char *words; /* of SUBJECT_WORD, separated by blanks */
 	enum command_argv argv;
-	uint64_t bit;                        /* its bit in the commands of an option */
-	int (*run)(const struct options *o); /* 0, an exit code, or negative */
+	/* Checks operands and options, instead of the check by subject; or NULL. */
+	int (*check)(const struct command_line *line);
+	int (*run)(const struct command_line *line); /* 0, an exit code, or negative */
 };
 
-/* Bits for the commands that an option belongs to. */
-enum {
-	FOR_BUILD = 1 << 0,
-	FOR_DOCKERFILE = 1 << 1,
-	FOR_RUN = 1 << 2,
-	FOR_EXEC = 1 << 3,
-	FOR_ACTION = 1 << 4,
-	FOR_PS = 1 << 5,
-	FOR_LOGS = 1 << 6,
-	FOR_STOP = 1 << 7,
-	FOR_RM = 1 << 8,
-	FOR_HELP = 1 << 9,
-	FOR_SHELL = 1 << 10,
-	FOR_ATTACH = 1 << 11,
-	FOR_CP = 1 << 12,
-	FOR_LS = 1 << 13,
-	FOR_PAUSE = 1 << 14,
-	FOR_RESUME = 1 << 15,
-	FOR_WAIT = 1 << 16,
-	FOR_KILL = 1 << 17,
-	FOR_COMPLETION = 1 << 18,
-	FOR_MAN = 1 << 19,
-	FOR_INJECT = 1 << 20,
-	FOR_DOCTOR = 1 << 21,
-	FOR_TAGS = 1 << 22,
-	FOR_PRUNE = 1 << 23,
-	FOR_UPDATE = 1 << 24,
-	FOR_MCP = 1 << 25,
-	FOR_LISTEN = 1 << 26,
-	FOR_SCREENSHOT = 1 << 27,
-	FOR_TOKEN = 1 << 28,
-	FOR_START = 1 << 29,
-	FOR_RESTART = 1 << 30,
-	FOR_INSPECT = INT64_C(1) << 31,
-	FOR_ENV = INT64_C(1) << 32,
-	FOR_SESSIONS = INT64_C(1) << 33,
-	FOR_ALL = (INT64_C(1) << 34) - 1,
-};
-
-/* All commands; a row without a name ends the table. */
-extern const struct command commands[];
+/* All commands, ended by NULL. */
+extern const struct command *const commands[];
 
 /*
- * Reads the command line into *o, whose strings belong to argv. Options may come anywhere
- * before "--", as --name value, --name=value, -n value or -nvalue; flags may be joined
- * (-it). The words of a command for the sandbox begin after "--", or with the first word
- * after the operands that is no option. 0, or FAIL_USAGE with the reason printed, also
- * for a name that is never valid. With --help or --version no operand is required.
+ * A walk over the options of a command, in the order of its table, with those of the sets
+ * in their places and then those of every command. NULL: only the last.
  */
-int options_read(struct options *o, int argc, char **argv) MUST_USE;
+struct option_walk {
+	struct {
+		const struct option *next;
+		size_t base; /* the offset of the table's struct */
+	} level[5];
+	unsigned depth;
+	size_t base;    /* of the option that was returned */
+	bool is_common; /* the option that was returned is one of every command */
+};
+void option_walk_begin(struct option_walk *w, const struct command *c);
+/* The next option; NULL after the last one. */
+const struct option *option_walk_next(struct option_walk *w);
+/* The struct with the value of the option that was returned; at, seen, text are in it. */
+void *option_walk_values(const struct option_walk *w, struct command_line *line);
+
+/*
+ * Reads the command line into *line, whose strings belong to argv. Options may come
+ * anywhere before "--", as --name value, --name=value, -n value or -nvalue; flags may be
+ * joined (-it). The words of a command for the sandbox begin after "--", or with the
+ * first word after the operands that is no option. 0, or FAIL_USAGE with the reason
+ * printed, also for a name that is never valid; -ENOMEM. With --help or --version no
+ * operand is required. options_free in any case.
+ */
+int options_read(struct command_line *line, int argc, char **argv) MUST_USE;
+void options_free(struct command_line *line);
+
+/* Whether the text is the name of an image, or of a sandbox. 0 or FAIL_USAGE. */
+int options_check_image(const char *name) MUST_USE;
+int options_check_sandbox(const char *name) MUST_USE;
 
 /* Prints help: on one command, or, for NULL, on all. 0 or -errno. */
 int options_print_help(const struct command *c) MUST_USE;

@@ -4,16 +4,27 @@
 #include "inject/console/out.h"
 #include "inject/options/spec.h"
 
+#include <errno.h>
+
 /* The value of -1, which means no limit. */
 #define NO_LIMIT UINT64_MAX
 
-static int options_set_list(struct options *o, enum option_list list, const char *value)
+static int options_add_value(
+	struct command_line *line, struct option_values *list, const char *text)
 {
-	if (o->list_values_n == OPTION_LIST_MAX)
+	struct option_value *value;
+
+	if (line->list_values_n == OPTION_LIST_MAX)
 		return out_fail_usage("--env-file takes as many as you like",
 			"more than %d options that may be repeated", OPTION_LIST_MAX);
-	o->list_values[o->list_values_n].list = list;
-	o->list_values[o->list_values_n++].value = value;
+	value = arena_alloc(&line->arena, sizeof(*value));
+	if (!value)
+		return -ENOMEM;
+	value->text = text;
+	*(list->last ? &list->last->next : &list->first) = value;
+	list->last = value;
+	list->n++;
+	line->list_values_n++;
 	return 0;
 }
 
@@ -83,12 +94,14 @@ static int options_set_number(const struct option *opt, const char *value, uint6
 	}
 }
 
-int options_set_value(struct options *o, const struct option *opt, const char *value)
+int options_set_value(struct command_line *line, void *values, const struct option *opt,
+	const char *value)
 {
-	char *base = (char *)o;
+	char *base = values;
+	void *at = base + opt->at;
 
 	if (opt->kind == OPTION_FLAG) {
-		*(bool *)(base + opt->at) = true;
+		*(bool *)at = true;
 		return 0;
 	}
 	if (!*value)
@@ -99,24 +112,13 @@ int options_set_value(struct options *o, const struct option *opt, const char *v
 		*(const char **)(base + opt->text) = value;
 	switch (opt->kind) {
 	case OPTION_TEXT:
-		*(const char **)(base + opt->at) = value;
+		*(const char **)at = value;
 		return 0;
 	case OPTION_LIST:
-		return options_set_list(o, (enum option_list)opt->at, value);
+		return options_add_value(line, at, value);
 	case OPTION_CHOICE:
-		return options_set_choice(opt, value, (unsigned *)(base + opt->at));
+		return options_set_choice(opt, value, at);
 	default:
-		return options_set_number(opt, value, (uint64_t *)(base + opt->at));
+		return options_set_number(opt, value, at);
 	}
-}
-
-const char *options_next(const struct options *o, enum option_list list, size_t *it)
-{
-	while (*it < o->list_values_n) {
-		size_t i = (*it)++;
-
-		if (o->list_values[i].list == list)
-			return o->list_values[i].value;
-	}
-	return NULL;
 }

@@ -117,7 +117,7 @@ static int injection_bind_prepare(struct injection *v)
 {
 	int r;
 
-	if (v->engine->podman && v->options->via == INJECTION_AUTO)
+	if (v->engine->podman && v->options->image.via == INJECTION_AUTO)
 		return injection_set_reason(
 			v, "Podman does not report whether it can access the file");
 	r = injection_bind_program(v, v->client, CLIENT_NAME, IMAGE_CLIENT);
@@ -210,10 +210,11 @@ static int injection_next_method(struct injection *v)
 	struct str why = buf_view(&v->reason);
 	size_t i = 0;
 
-	if (v->options->via != INJECTION_AUTO)
+	if (v->options->image.via != INJECTION_AUTO)
 		return out_fail(
 			"leave --via out, so that od-runtime tries the other methods",
-			"cannot add the client to the image %s with --via %s: %.*s",
+			"cannot add the client to the image %s with --via "
+			"%s: %.*s",
 			v->shown_image, injection_method_name(v->method), STR_ARG(why));
 	while (i + 1 < ARRAY_LEN(order) && order[i] != v->method)
 		i++;
@@ -241,9 +242,9 @@ static int injection_prepare_method(struct injection *v)
 
 int injection_begin(struct injection *v)
 {
-	v->method = v->options->via == INJECTION_AUTO
+	v->method = v->options->image.via == INJECTION_AUTO
 		? order[0]
-		: (enum injection_kind)v->options->via;
+		: (enum injection_kind)v->options->image.via;
 	buf_init(&v->reason, INJECT_TEXT_MAX);
 	injection_clear_mounts(v);
 	return injection_prepare_method(v);
@@ -284,11 +285,11 @@ static int injection_load_busybox(struct injection *v)
 {
 	int r = 0;
 
-	if (v->with_busybox || v->busybox_reported || v->options->no_busybox)
+	if (v->with_busybox || v->busybox_reported || v->options->image.client.no_busybox)
 		return 0;
 	if (!v->busybox->arch)
 		r = program_find_busybox(
-			v->busybox, v->options->busybox, v->client->arch);
+			v->busybox, v->options->image.client.busybox, v->client->arch);
 	if (r == 1) {
 		out_note("od-runtime: the image %s " PROGRAM_NO_SHELL, v->shown_image);
 		v->busybox_reported = true;

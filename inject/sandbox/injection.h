@@ -10,7 +10,7 @@
 #include "inject/engine/engine.h"
 #include "inject/image/image.h"
 #include "inject/image/program.h"
-#include "inject/options/options.h"
+#include "inject/options/options_sets.h"
 #include "inject/options/spec.h"
 #include "limits.h"
 
@@ -20,9 +20,9 @@ enum { INJECTION_MOUNTS = 3, INJECTION_VOLUME_MAX = 63 };
 
 struct injection {
 	const struct engine *engine;
-	const struct options *options; /* --via and --busybox */
-	const struct program *client;  /* with its od-plugins, if there is one */
-	struct program *busybox;       /* loaded when it is needed */
+	const struct sandbox_options *options; /* --via and --busybox */
+	const struct program *client;          /* with its od-plugins, if there is one */
+	struct program *busybox;               /* loaded when it is needed */
 	struct image *image;
 	const char *shown_image;
 

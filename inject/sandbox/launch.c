@@ -67,10 +67,10 @@ static void launch_write_entrypoint(const struct launch *l, struct jw *w)
 static void launch_write_command(
 	const struct launch *l, const struct launch_creation *m, struct jw *w)
 {
-	const struct options *o = l->settings->options;
-	const char *plugin;
+	const struct sandbox_options *o = l->settings->options;
+	const struct identity_options *identity = &o->identity;
+	const struct option_value *plugin = o->image.plugin.plugins.first;
 	char number[24];
-	size_t it = 0;
 
 	jw_key(w, "Entrypoint");
 	jw_array(w);
@@ -88,29 +88,30 @@ static void launch_write_command(
 	if (o->tls)
 		jw_cstr(w, "--tls-self");
 	launch_write_option(w, "--working-dir", l->working_dir);
-	if (o->working_dir)
+	if (identity->working_dir)
 		jw_cstr(w, "--working-dir-needed");
 	if (o->state_dir)
 		launch_write_option(w, "--state-dir", o->state_dir);
 	/* As in docker run, commands run by default as the image's user, perhaps root. */
-	launch_write_option(w, "--username", o->username ? o->username : "root");
-	if (o->has_user_id) {
-		snprintf(number, sizeof(number), "%llu", (unsigned long long)o->user_id);
+	launch_write_option(
+		w, "--username", identity->username ? identity->username : "root");
+	if (identity->has_user_id) {
+		snprintf(number, sizeof(number), "%llu",
+			(unsigned long long)identity->user_id);
 		launch_write_option(w, "--user-id", number);
 	}
 	connect_write_arguments(l->connect, m->state.name, w);
-	plugin = options_next(o, LIST_PLUGIN, &it);
 	if (plugin)
 		jw_cstr(w, "--plugins");
-	for (; plugin; plugin = options_next(o, LIST_PLUGIN, &it))
-		jw_str(w, plugin_option_name(plugin));
+	for (; plugin; plugin = plugin->next)
+		jw_str(w, plugin_option_name(plugin->text));
 	launch_write_entrypoint(l, w);
 	jw_end(w);
 }
 
 static void launch_put_ports(const struct launch *l, struct jw *w)
 {
-	const struct options *o = l->settings->options;
+	const struct sandbox_options *o = l->settings->options;
 	char number[24] = "";
 
 	if (o->port)
@@ -260,7 +261,7 @@ static int launch_choose_port(const struct launch *l, struct launch_creation *m)
 static int launch_create_plain(const struct launch *l, struct launch_creation *m)
 {
 	const struct engine calm = engine_copy_nosignal(l->engine);
-	const char *platform = l->settings->options->platform;
+	const char *platform = l->settings->options->image.platform;
 	struct buf body = BUF_INIT(INJECT_BODY_MAX);
 	struct target target;
 	struct reply reply;
@@ -382,7 +383,7 @@ static bool launch_attach_output(
  * With TLS, a port that is not on this machine is not reachable: the engine carries only
  * plain bytes.
  */
-static const char *launch_timeout_advice(const struct options *o)
+static const char *launch_timeout_advice(const struct sandbox_options *o)
 {
 	if (o->tls)
 		return "allow more time with --timeout-start; if the engine is on "
@@ -404,7 +405,7 @@ static int launch_fail_ready(const struct launch *l, const struct sandbox *s,
 	if (!gone)
 		return out_fail(launch_timeout_advice(l->settings->options),
 			"the sandbox was not ready after %llu s",
-			(unsigned long long)l->settings->options->timeout_start);
+			(unsigned long long)l->settings->options->ready.timeout_start);
 	if (s->exit_code < 0)
 		return out_fail(next, "the sandbox ended before it was ready");
 	return out_fail(next, "the sandbox ended with exit code %d before it was ready",
@@ -441,7 +442,7 @@ static uint64_t launch_min(uint64_t a, uint64_t b)
 static int launch_wait_ready(
 	const struct launch *l, struct sandbox *s, struct http_client *heard)
 {
-	uint64_t deadline = clock_ms() + l->settings->options->timeout_start * 1000;
+	uint64_t deadline = clock_ms() + l->settings->options->ready.timeout_start * 1000;
 	uint64_t far = clock_ms() + FAR_MS, pause = POLL_FIRST_MS, inspect = 0;
 	bool gone = false;
 	int r;
@@ -554,7 +555,7 @@ static int launch_make_sandbox(const struct launch *l, struct launch_creation *m
 
 static int launch_put_files(const struct launch *l, const char *id)
 {
-	const char *user = l->settings->options->user;
+	const char *user = l->settings->options->identity.user;
 
 	return connect_put(l->connect, l->engine, id,
 		user ? str_c(user)

@@ -16,25 +16,25 @@
 /* A row per file. */
 static const struct {
 	const char *option, *name;
-	size_t at; /* offset of its path in struct options */
+	size_t at; /* offset of its path in struct connect_options */
 	size_t max;
 } rows[CONNECT_FILES] = {
 	[CONNECT_CA] = {"--connect-ca", CONNECT_FOLDER "ca",
-		offsetof(struct options, connect_ca), AUTHORITIES_FILE_MAX},
+		offsetof(struct connect_options, connect_ca), AUTHORITIES_FILE_MAX},
 	[CONNECT_CERT] = {"--connect-cert", CONNECT_FOLDER "cert",
-		offsetof(struct options, connect_cert), TLS_PEM_MAX},
+		offsetof(struct connect_options, connect_cert), TLS_PEM_MAX},
 	[CONNECT_KEY] = {"--connect-key", CONNECT_FOLDER "key",
-		offsetof(struct options, connect_key), TLS_PEM_MAX},
+		offsetof(struct connect_options, connect_key), TLS_PEM_MAX},
 	[CONNECT_TOKEN] = {"--connect-token", CONNECT_FOLDER "token",
-		offsetof(struct options, connect_token), DIAL_TOKEN_MAX},
+		offsetof(struct connect_options, connect_token), DIAL_TOKEN_MAX},
 };
 
-static const char *connect_path(const struct options *o, enum connect_file file)
+static const char *connect_path(const struct connect_options *o, enum connect_file file)
 {
 	return *(const char *const *)((const char *)o + rows[file].at);
 }
 
-static bool connect_has_options(const struct options *o)
+static bool connect_has_options(const struct connect_options *o)
 {
 	bool any = o->connect_id || o->connect_pin;
 
@@ -43,7 +43,7 @@ static bool connect_has_options(const struct options *o)
 	return any;
 }
 
-static int connect_check_url(const struct options *o)
+static int connect_check_url(const struct connect_options *o)
 {
 	struct str url = str_c(o->connect);
 	struct url u;
@@ -62,7 +62,7 @@ static int connect_check_url(const struct options *o)
 	return 0;
 }
 
-static int connect_check(const struct options *o)
+static int connect_check(const struct connect_options *o)
 {
 	uint8_t pin[SHA256_LEN];
 
@@ -85,11 +85,11 @@ static int connect_check(const struct options *o)
 	return connect_check_url(o);
 }
 
-int connect_read(struct connect *c, const struct options *o)
+int connect_read(struct connect *c, const struct connect_options *o, bool read_only)
 {
 	int r = connect_check(o);
 
-	*c = (struct connect){.options = o};
+	*c = (struct connect){.options = o, .read_only = read_only};
 	for (unsigned i = 0; i < CONNECT_FILES; i++)
 		c->files[i] = (struct buf)BUF_SECRET(rows[i].max);
 	for (unsigned i = 0; i < CONNECT_FILES && !r; i++) {
@@ -117,7 +117,7 @@ static void connect_write_pair(struct jw *w, const char *option, const char *val
 
 void connect_write_arguments(const struct connect *c, const char *name, struct jw *w)
 {
-	const struct options *o = c->options;
+	const struct connect_options *o = c->options;
 	char path[64];
 
 	if (!o || !o->connect)
@@ -185,10 +185,9 @@ int connect_put(
 		r = client_files_put_archive(e, id, "/", &part, 1, &reply);
 	if (!r && reply.status != 200)
 		r = engine_fail_reply(&reply,
-			c->options->read_only
-				? "leave --read-only out: these files are copied into "
-				  "the sandbox"
-				: "od-runtime doctor shows what the engine can do",
+			c->read_only ? "leave --read-only out: these files are "
+				       "copied into the sandbox"
+				     : "od-runtime doctor shows what the engine can do",
 			"copying the files of --connect into the sandbox");
 	reply_free(&reply);
 	buf_free(&archive);

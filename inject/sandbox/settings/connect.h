@@ -8,7 +8,7 @@
 
 #include "base/jw.h"
 #include "inject/engine/engine.h"
-#include "inject/options/options.h"
+#include "inject/options/options_sets.h"
 
 /*
  * The folder in the container. It is not below /.od, which is a volume with --via
@@ -26,15 +26,17 @@ enum connect_file {
 };
 
 struct connect {
-	const struct options *options; /* borrowed */
+	const struct connect_options *options; /* borrowed */
+	bool read_only;
 	struct buf files[CONNECT_FILES];
 };
 
 /*
  * Checks the options and reads their files. Without --connect: 0. FAIL_* or -ENOMEM.
- * connect_free in any case.
+ * connect_free in any case. read_only: the sandbox is read-only, for messages.
  */
-int connect_read(struct connect *c, const struct options *o) MUST_USE;
+int connect_read(
+	struct connect *c, const struct connect_options *o, bool read_only) MUST_USE;
 void connect_free(struct connect *c);
 
 /* The arguments of the client, as elements of an array. name is the sandbox's. */

@@ -129,15 +129,14 @@ static int settings_add_env_file(struct settings *s, struct str text)
 /* The last value counts: options override files, as in docker run. */
 static int settings_read_env(struct settings *s)
 {
-	const struct options *o = s->options;
+	const struct env_options *o = &s->options->env;
 	struct str texts[OPTION_LIST_MAX] = {{0}};
-	size_t texts_n = 0, room = o->list_values_n;
-	const char *value;
-	size_t it = 0;
+	size_t texts_n = 0, room = o->env.n;
+	const struct option_value *v;
 	int r = 0;
 
-	while (!r && (value = options_next(o, LIST_ENV_FILE, &it))) {
-		r = settings_read_file(s, "env-file", value, &texts[texts_n]);
+	for (v = o->env_file.first; v && !r; v = v->next) {
+		r = settings_read_file(s, "env-file", v->text, &texts[texts_n]);
 		if (!r)
 			room += str_count(texts[texts_n++], '\n') + 1;
 	}
@@ -146,8 +145,8 @@ static int settings_read_env(struct settings *s)
 		r = -ENOMEM;
 	for (size_t i = 0; i < texts_n && !r; i++)
 		r = settings_add_env_file(s, texts[i]);
-	for (it = 0; !r && (value = options_next(o, LIST_ENV, &it));)
-		r = settings_add_env(s, "env", str_c(value));
+	for (v = o->env.first; v && !r; v = v->next)
+		r = settings_add_env(s, "env", str_c(v->text));
 	return r;
 }
 
@@ -179,22 +178,22 @@ static int settings_add_ports(
 
 static int settings_read_ports(struct settings *s)
 {
-	const char *value, *why;
-	size_t it = 0;
+	const char *why;
 	int r = 0;
 
 	s->ports = arena_array(&s->arena, PUBLISH_MAX, sizeof(*s->ports));
 	if (!s->ports)
 		return -ENOMEM;
-	while (!r && (value = options_next(s->options, LIST_PUBLISH, &it))) {
+	for (const struct option_value *v = s->options->publish.first; v && !r;
+		v = v->next) {
 		struct spec_parse_ports p;
 
-		if (spec_parse_ports(str_c(value), &p, &why))
+		if (spec_parse_ports(str_c(v->text), &p, &why))
 			return out_fail_usage(
 				"give for example -p 8080:80, -p 53:53/udp, -p "
 				"0.0.0.0:8080:80, -p 9000-9009",
-				"--publish %s: %s", value, why);
-		r = settings_add_ports(s, &p, value);
+				"--publish %s: %s", v->text, why);
+		r = settings_add_ports(s, &p, v->text);
 	}
 	return r;
 }
@@ -248,15 +247,15 @@ static int settings_add_mount(
 	if (m->type == SPEC_OVERLAY &&
 		(str_find_byte(m->source, ',') < m->source.n ||
 			str_find_byte(m->source, ':') < m->source.n))
-		return out_fail_usage("rename the folder",
-			"--%s %s: the source of an overlay must not contain a comma or a "
-			"colon",
+		return out_fail_usage("rename it",
+			"--%s %s: the source of an overlay must not contain "
+			"a comma or a colon",
 			option, value);
-	if (m->type == SPEC_OVERLAY && s->options->remove && !s->options->argc)
-		return out_fail_usage(
-			"leave --rm out, and remove the sandbox later with od-runtime rm",
-			"--%s %s: an overlay needs a CMD if --rm is given, because its "
-			"changes would not be removed otherwise",
+	if (m->type == SPEC_OVERLAY && s->options->remove && !s->has_command)
+		return out_fail_usage("leave --rm out, and remove the sandbox later with "
+				      "od-runtime rm",
+			"--%s %s: an overlay needs a CMD if --rm is given, "
+			"because its changes would not be removed otherwise",
 			option, value);
 	s->mounts_n++;
 	return m->source.n && m->source.p[0] == '.'
@@ -266,27 +265,28 @@ static int settings_add_mount(
 
 static int settings_read_mounts(struct settings *s)
 {
-	const struct options *o = s->options;
-	const char *value, *why = NULL;
-	size_t it = 0;
+	const struct sandbox_options *o = s->options;
+	const struct option_value *v;
+	const char *why = NULL;
 	int r = 0;
 
-	s->mounts = arena_array(&s->arena, o->list_values_n + 1, sizeof(*s->mounts));
+	s->mounts =
+		arena_array(&s->arena, o->volume.n + o->mount.n + 1, sizeof(*s->mounts));
 	if (!s->mounts)
 		return -ENOMEM;
-	while (!r && (value = options_next(o, LIST_VOLUME, &it))) {
-		r = spec_parse_volume(str_c(value), &s->mounts[s->mounts_n], &why);
-		r = settings_add_mount(s, "volume", value, r, why);
+	for (v = o->volume.first; v && !r; v = v->next) {
+		r = spec_parse_volume(str_c(v->text), &s->mounts[s->mounts_n], &why);
+		r = settings_add_mount(s, "volume", v->text, r, why);
 	}
-	for (it = 0; !r && (value = options_next(o, LIST_MOUNT, &it));) {
-		r = spec_parse_mount(str_c(value), &s->mounts[s->mounts_n], &why);
-		r = settings_add_mount(s, "mount", value, r, why);
+	for (v = o->mount.first; v && !r; v = v->next) {
+		r = spec_parse_mount(str_c(v->text), &s->mounts[s->mounts_n], &why);
+		r = settings_add_mount(s, "mount", v->text, r, why);
 	}
-	for (it = 0; !r && (value = options_next(o, LIST_TMPFS, &it));)
-		if (value[0] != '/')
+	for (v = o->tmpfs.first; v && !r; v = v->next)
+		if (v->text[0] != '/')
 			return out_fail_usage(
 				"give for example --tmpfs /run:size=64m,mode=1777",
-				"--tmpfs %s: the path does not begin with /", value);
+				"--tmpfs %s: the path does not begin with /", v->text);
 	return r;
 }
 
@@ -306,17 +306,15 @@ static int settings_make_seccomp(struct settings *s, struct str value, struct st
 
 static int settings_read_security(struct settings *s)
 {
-	const char *value;
-	size_t it = 0;
-	int r;
+	const struct option_values *list = &s->options->security_opt;
+	int r = 0;
 
-	s->security = arena_array(
-		&s->arena, s->options->list_values_n + 1, sizeof(*s->security));
+	s->security = arena_array(&s->arena, list->n + 1, sizeof(*s->security));
 	if (!s->security)
 		return -ENOMEM;
-	while ((value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
+	for (const struct option_value *v = list->first; v && !r; v = v->next) {
 		struct settings_security *out = &s->security[s->security_n++];
-		struct str path = str_c(value), text = {0};
+		struct str path = str_c(v->text), text = {0};
 
 		*out = (struct settings_security){path, path};
 		if (!str_starts(path, STR(SECCOMP)))
@@ -340,21 +338,22 @@ static int settings_read_security(struct settings *s)
 	return 0;
 }
 
-int settings_read(struct settings *s, const struct options *o)
+int settings_read(struct settings *s, const struct sandbox_options *o, bool has_command)
 {
+	const char *platform = o->image.platform, *working_dir = o->identity.working_dir;
 	struct str arch;
 	const char *why;
 	int r;
 
-	*s = (struct settings){.options = o};
+	*s = (struct settings){.options = o, .has_command = has_command};
 	arena_init(&s->arena, INJECT_ARENA_MAX);
-	if (o->platform && spec_parse_platform(str_c(o->platform), &arch, &why))
-		return out_fail_usage(NEXT_HELP, "--platform %s: %s", o->platform, why);
+	if (platform && spec_parse_platform(str_c(platform), &arch, &why))
+		return out_fail_usage(NEXT_HELP, "--platform %s: %s", platform, why);
 	if (o->gpus && spec_parse_gpus(str_c(o->gpus), &s->gpus, &why))
 		return out_fail_usage(NEXT_HELP, "--gpus %s: %s", o->gpus, why);
-	if (o->working_dir && o->working_dir[0] != '/')
+	if (working_dir && working_dir[0] != '/')
 		return out_fail_usage("give an absolute path",
-			"--working-dir %s does not begin with /", o->working_dir);
+			"--working-dir %s does not begin with /", working_dir);
 	if (o->state_dir && o->state_dir[0] != '/')
 		return out_fail_usage("give an absolute path",
 			"--state-dir %s does not begin with /", o->state_dir);

@@ -7,13 +7,14 @@
 
 #include "base/arena.h"
 #include "base/jw.h"
-#include "inject/options/options.h"
+#include "inject/options/options_sets.h"
 #include "inject/options/spec.h"
 
 struct settings {
-	const struct options *options; /* borrowed */
-	struct arena arena;            /* owns all that follows */
-	struct str *env;               /* NAME=VALUE */
+	const struct sandbox_options *options; /* borrowed */
+	bool has_command;
+	struct arena arena; /* owns all that follows */
+	struct str *env;    /* NAME=VALUE */
 	size_t env_n;
 	struct spec_parse_ports *ports;
 	size_t ports_n;
@@ -41,10 +42,12 @@ bool settings_is_host_network(const struct settings *s);
 bool settings_is_isolated(const struct settings *s);
 
 /*
- * Reads o, and the files that it names. 0, FAIL_USAGE, FAIL_ENVIRONMENT or -ENOMEM;
- * settings_free in any case, also of a zeroed object.
+ * Reads o, and the files that it names; has_command: a command is executed in the
+ * sandbox. 0, FAIL_USAGE, FAIL_ENVIRONMENT or -ENOMEM; settings_free in any case, also of
+ * a zeroed object.
  */
-int settings_read(struct settings *s, const struct options *o) MUST_USE;
+int settings_read(
+	struct settings *s, const struct sandbox_options *o, bool has_command) MUST_USE;
 void settings_free(struct settings *s);
 
 /* Checks syntax and conflicts of options; s has its ports. 0 or FAIL_USAGE. */

@@ -7,35 +7,35 @@
 
 enum { ANNOTATION_MINOR = 43 }; /* version 1.43 of the API: Docker 24 */
 
-static int settings_check_lists(const struct options *o)
+static int settings_check_lists(const struct sandbox_options *o)
 {
 	struct spec_parse_ulimit limit;
 	struct str name, rest;
-	const char *value, *why;
-	size_t it = 0;
+	const struct option_value *v;
+	const char *why;
 
-	while ((value = options_next(o, LIST_ULIMIT, &it)))
-		if (spec_parse_ulimit(str_c(value), &limit, &why))
+	for (v = o->ulimit.first; v; v = v->next)
+		if (spec_parse_ulimit(str_c(v->text), &limit, &why))
 			return out_fail_usage(
 				"give for example --ulimit nofile=1024:2048",
-				"--ulimit %s: %s", value, why);
-	for (it = 0; (value = options_next(o, LIST_LABEL, &it));) {
-		if (spec_parse_pair(str_c(value), &name, &rest))
+				"--ulimit %s: %s", v->text, why);
+	for (v = o->label.first; v; v = v->next) {
+		if (spec_parse_pair(str_c(v->text), &name, &rest))
 			return out_fail_usage("give for example --label team=a",
-				"--label '%s' is not NAME=VALUE", value);
+				"--label '%s' is not NAME=VALUE", v->text);
 		if (str_starts(name, STR("od.")))
 			return out_fail_usage(
 				"choose a name that does not begin with od.",
-				"--label %s: names that begin with od. are reserved for "
-				"od-runtime",
-				value);
+				"--label %s: names that begin with od. are "
+				"reserved for od-runtime",
+				v->text);
 	}
-	for (it = 0; (value = options_next(o, LIST_ADD_HOST, &it));) {
-		rest = str_c(value);
+	for (v = o->add_host.first; v; v = v->next) {
+		rest = str_c(v->text);
 		name = str_cut(&rest, ':');
 		if (!name.n || !rest.n)
 			return out_fail_usage("give for example --add-host db:10.0.0.5",
-				"--add-host '%s' is not NAME:ADDRESS", value);
+				"--add-host '%s' is not NAME:ADDRESS", v->text);
 	}
 	return 0;
 }
@@ -73,35 +73,40 @@ static bool settings_check_pair(const char *value, const char **why)
 }
 
 static const struct {
-	enum option_list list;
+	size_t at; /* of the list in struct sandbox_options */
 	const char *name, *next;
 	bool (*check)(const char *value, const char **why);
 } settings_forms[] = {
-	{LIST_DNS, "dns", "give for example --dns 10.0.0.53", settings_check_address},
-	{LIST_DNS_SEARCH, "dns-search", "give for example --dns-search example.org",
-		settings_check_domain},
-	{LIST_SYSCTL, "sysctl", "give for example --sysctl net.core.somaxconn=1024",
+	{offsetof(struct sandbox_options, dns), "dns", "give for example --dns 10.0.0.53",
+		settings_check_address},
+	{offsetof(struct sandbox_options, dns_search), "dns-search",
+		"give for example --dns-search example.org", settings_check_domain},
+	{offsetof(struct sandbox_options, sysctl), "sysctl",
+		"give for example --sysctl net.core.somaxconn=1024",
 		settings_check_sysctl},
-	{LIST_DEVICE, "device",
-		"give for example --device /dev/fuse or --device /dev/sda:/dev/xvda:r",
+	{offsetof(struct sandbox_options, device), "device",
+		"give for example --device /dev/fuse or --device "
+		"/dev/sda:/dev/xvda:r",
 		settings_check_device},
-	{LIST_LOG_OPT, "log-opt", "give for example --log-opt max-size=10m",
-		settings_check_pair},
-	{LIST_ANNOTATION, "annotation", "give for example --annotation team=a",
-		settings_check_pair},
+	{offsetof(struct sandbox_options, log_opt), "log-opt",
+		"give for example --log-opt max-size=10m", settings_check_pair},
+	{offsetof(struct sandbox_options, annotation), "annotation",
+		"give for example --annotation team=a", settings_check_pair},
 };
 
-static int settings_check_forms(const struct options *o)
+static int settings_check_forms(const struct sandbox_options *o)
 {
-	const char *value, *why;
+	const struct option_values *list;
+	const char *why;
 
-	for (size_t i = 0; i < ARRAY_LEN(settings_forms); i++)
-		for (size_t it = 0;
-			(value = options_next(o, settings_forms[i].list, &it));)
-			if (!settings_forms[i].check(value, &why))
+	for (size_t i = 0; i < ARRAY_LEN(settings_forms); i++) {
+		list = (const void *)((const char *)o + settings_forms[i].at);
+		for (const struct option_value *v = list->first; v; v = v->next)
+			if (!settings_forms[i].check(v->text, &why))
 				return out_fail_usage(settings_forms[i].next,
-					"--%s %s: %s", settings_forms[i].name, value,
+					"--%s %s: %s", settings_forms[i].name, v->text,
 					why);
+	}
 	return 0;
 }
 
@@ -111,16 +116,16 @@ static const struct {
 	size_t at;
 	const char *modes[6], *next;
 } settings_modes[] = {
-	{"ipc", offsetof(struct options, ipc),
+	{"ipc", offsetof(struct sandbox_options, ipc),
 		{"none", "private", "shareable", "host", "container:"},
 		"give none, private, shareable, host or container:NAME"},
-	{"pid", offsetof(struct options, pid), {"host", "container:"},
+	{"pid", offsetof(struct sandbox_options, pid), {"host", "container:"},
 		"give host or container:NAME"},
-	{"uts", offsetof(struct options, uts), {"host"},
+	{"uts", offsetof(struct sandbox_options, uts), {"host"},
 		"give host, or leave the option out"},
-	{"userns", offsetof(struct options, userns), {"host"},
+	{"userns", offsetof(struct sandbox_options, userns), {"host"},
 		"give host, or leave the option out"},
-	{"cgroupns", offsetof(struct options, cgroupns), {"host", "private"},
+	{"cgroupns", offsetof(struct sandbox_options, cgroupns), {"host", "private"},
 		"give host or private"},
 };
 
@@ -136,7 +141,7 @@ static bool settings_is_mode(const char *const *modes, struct str value)
 	return false;
 }
 
-static int settings_check_modes(const struct options *o)
+static int settings_check_modes(const struct sandbox_options *o)
 {
 	for (size_t i = 0; i < ARRAY_LEN(settings_modes); i++) {
 		const char *value =
@@ -150,7 +155,7 @@ static int settings_check_modes(const struct options *o)
 	return 0;
 }
 
-static int settings_check_restart(const struct options *o)
+static int settings_check_restart(const struct sandbox_options *o)
 {
 	struct spec_parse_restart restart;
 	const char *why;
@@ -169,16 +174,13 @@ static int settings_check_restart(const struct options *o)
 	return 0;
 }
 
-static int settings_check_pairs(const struct options *o)
+static int settings_check_pairs(const struct sandbox_options *o)
 {
-	size_t it = 0;
-
 	if (o->hostname && o->uts)
 		return out_fail_usage("leave --hostname out",
-			"--hostname cannot be combined with --uts host, which uses the "
-			"host's name");
-	if (o->log_driver && strcmp(o->log_driver, "none") == 0 &&
-		options_next(o, LIST_LOG_OPT, &it))
+			"--hostname cannot be combined with --uts host, "
+			"which uses the host's name");
+	if (o->log_driver && strcmp(o->log_driver, "none") == 0 && o->log_opt.first)
 		return out_fail_usage("leave --log-opt out",
 			"--log-opt cannot be combined with --log-driver none");
 	if (o->memory_swap != UINT64_MAX && o->memory_swap && !o->memory)
@@ -194,7 +196,7 @@ static int settings_check_pairs(const struct options *o)
 
 static int settings_check_network(const struct settings *s)
 {
-	const struct options *o = s->options;
+	const struct sandbox_options *o = s->options;
 
 	if (!o->network)
 		return 0;
@@ -224,9 +226,9 @@ static int settings_check_network(const struct settings *s)
 
 int settings_check(const struct settings *s)
 {
-	static int (*const checks[])(const struct options *o) = {settings_check_lists,
-		settings_check_forms, settings_check_modes, settings_check_restart,
-		settings_check_pairs};
+	static int (*const checks[])(const struct sandbox_options *o) = {
+		settings_check_lists, settings_check_forms, settings_check_modes,
+		settings_check_restart, settings_check_pairs};
 
 	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
 		int r = checks[i](s->options);
@@ -239,10 +241,7 @@ int settings_check(const struct settings *s)
 
 int settings_check_engine(const struct settings *s, unsigned minor, bool podman)
 {
-	size_t it = 0;
-
-	if (podman || minor >= ANNOTATION_MINOR ||
-		!options_next(s->options, LIST_ANNOTATION, &it))
+	if (podman || minor >= ANNOTATION_MINOR || !s->options->annotation.first)
 		return 0;
 	return out_fail_usage("leave --annotation out, or update the engine",
 		"--annotation needs version 1.%d of the engine's API, but the engine has "

@@ -29,17 +29,14 @@ static void settings_write_flag(struct jw *w, const char *key, bool value)
 }
 
 static void settings_write_list(
-	const struct options *o, struct jw *w, const char *key, enum option_list which)
+	struct jw *w, const char *key, const struct option_values *list)
 {
-	size_t it = 0;
-	const char *value = options_next(o, which, &it);
-
-	if (!value)
+	if (!list->n)
 		return;
 	jw_key(w, key);
 	jw_array(w);
-	for (; value; value = options_next(o, which, &it))
-		jw_cstr(w, value);
+	for (const struct option_value *v = list->first; v; v = v->next)
+		jw_cstr(w, v->text);
 	jw_end(w);
 }
 
@@ -57,11 +54,11 @@ static void settings_write_strings(
 
 void settings_write(const struct settings *s, struct jw *w)
 {
-	const struct options *o = s->options;
+	const struct sandbox_options *o = s->options;
 
-	settings_write_text(w, "User", o->user);
+	settings_write_text(w, "User", o->identity.user);
 	settings_write_text(w, "Hostname", o->hostname);
-	settings_write_text(w, "WorkingDir", o->working_dir);
+	settings_write_text(w, "WorkingDir", o->identity.working_dir);
 	settings_write_text(w, "StopSignal", o->stop_signal ? o->stop_signal : "SIGTERM");
 	if (o->has_stop_timeout) {
 		jw_key(w, "StopTimeout");
@@ -70,30 +67,25 @@ void settings_write(const struct settings *s, struct jw *w)
 	settings_write_strings(w, "Env", s->env, s->env_n);
 }
 
-/* Whether the list has the name again after it: the last entry counts. */
-static bool settings_is_repeated(
-	const struct options *o, enum option_list which, struct str name, size_t it)
+/* Whether the name occurs again from v on: the last entry counts. */
+static bool settings_is_repeated(const struct option_value *v, struct str name)
 {
-	const char *value;
 	struct str other, rest;
 
-	while ((value = options_next(o, which, &it)))
-		if (spec_parse_pair(str_c(value), &other, &rest) == 0 &&
+	for (; v; v = v->next)
+		if (spec_parse_pair(str_c(v->text), &other, &rest) == 0 &&
 			str_eq(other, name))
 			return true;
 	return false;
 }
 
-static void settings_write_pairs(
-	const struct options *o, struct jw *w, enum option_list which)
+static void settings_write_pairs(struct jw *w, const struct option_values *list)
 {
 	struct str name, value;
-	const char *pair;
-	size_t it = 0;
 
-	while ((pair = options_next(o, which, &it))) {
-		if (spec_parse_pair(str_c(pair), &name, &value) ||
-			settings_is_repeated(o, which, name, it))
+	for (const struct option_value *v = list->first; v; v = v->next) {
+		if (spec_parse_pair(str_c(v->text), &name, &value) ||
+			settings_is_repeated(v->next, name))
 			continue;
 		jw_key_str(w, name);
 		jw_str(w, value);
@@ -102,21 +94,19 @@ static void settings_write_pairs(
 
 /* Writes an object with a member for each pair of the list, if there are any. */
 static void settings_write_map(
-	const struct options *o, struct jw *w, const char *key, enum option_list which)
+	struct jw *w, const char *key, const struct option_values *list)
 {
-	size_t it = 0;
-
-	if (!options_next(o, which, &it))
+	if (!list->n)
 		return;
 	jw_key(w, key);
 	jw_object(w);
-	settings_write_pairs(o, w, which);
+	settings_write_pairs(w, list);
 	jw_end(w);
 }
 
 void settings_write_labels(const struct settings *s, struct jw *w)
 {
-	settings_write_pairs(s->options, w, LIST_LABEL);
+	settings_write_pairs(w, &s->options->label);
 }
 
 static bool settings_is_same_port(
@@ -304,17 +294,14 @@ static void settings_write_mounts(
 	jw_end(w);
 }
 
-static void settings_write_tmpfs(const struct options *o, struct jw *w)
+static void settings_write_tmpfs(const struct option_values *list, struct jw *w)
 {
-	size_t it = 0;
-	const char *value = options_next(o, LIST_TMPFS, &it);
-
-	if (!value)
+	if (!list->n)
 		return;
 	jw_key(w, "Tmpfs");
 	jw_object(w);
-	for (; value; value = options_next(o, LIST_TMPFS, &it)) {
-		struct str options = str_c(value), path = str_cut(&options, ':');
+	for (const struct option_value *v = list->first; v; v = v->next) {
+		struct str options = str_c(v->text), path = str_cut(&options, ':');
 
 		jw_key_str(w, path);
 		jw_str(w, options);
@@ -322,19 +309,17 @@ static void settings_write_tmpfs(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-static void settings_write_ulimits(const struct options *o, struct jw *w)
+static void settings_write_ulimits(const struct option_values *list, struct jw *w)
 {
 	struct spec_parse_ulimit u;
-	const char *value, *why;
-	size_t it = 0;
+	const char *why;
 
-	value = options_next(o, LIST_ULIMIT, &it);
-	if (!value)
+	if (!list->n)
 		return;
 	jw_key(w, "Ulimits");
 	jw_array(w);
-	for (; value; value = options_next(o, LIST_ULIMIT, &it)) {
-		if (spec_parse_ulimit(str_c(value), &u, &why))
+	for (const struct option_value *v = list->first; v; v = v->next) {
+		if (spec_parse_ulimit(str_c(v->text), &u, &why))
 			continue;
 		jw_object(w);
 		jw_key(w, "Name");
@@ -384,19 +369,17 @@ static void settings_write_security(const struct settings *s, bool podman, struc
 	jw_end(w);
 }
 
-static void settings_write_devices(const struct options *o, struct jw *w)
+static void settings_write_devices(const struct option_values *list, struct jw *w)
 {
 	struct spec_parse_device d;
-	const char *value, *why;
-	size_t it = 0;
+	const char *why;
 
-	value = options_next(o, LIST_DEVICE, &it);
-	if (!value)
+	if (!list->n)
 		return;
 	jw_key(w, "Devices");
 	jw_array(w);
-	for (; value; value = options_next(o, LIST_DEVICE, &it)) {
-		if (spec_parse_device(str_c(value), &d, &why))
+	for (const struct option_value *v = list->first; v; v = v->next) {
+		if (spec_parse_device(str_c(v->text), &d, &why))
 			continue;
 		jw_object(w);
 		jw_key(w, "PathOnHost");
@@ -410,7 +393,7 @@ static void settings_write_devices(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-static void settings_write_restart(const struct options *o, struct jw *w)
+static void settings_write_restart(const struct sandbox_options *o, struct jw *w)
 {
 	struct spec_parse_restart restart;
 	const char *why;
@@ -426,11 +409,9 @@ static void settings_write_restart(const struct options *o, struct jw *w)
 	jw_end(w);
 }
 
-static void settings_write_log(const struct options *o, struct jw *w)
+static void settings_write_log(const struct sandbox_options *o, struct jw *w)
 {
-	size_t it = 0;
-
-	if (!o->log_driver && !options_next(o, LIST_LOG_OPT, &it))
+	if (!o->log_driver && !o->log_opt.n)
 		return;
 	jw_key(w, "LogConfig");
 	jw_object(w);
@@ -438,17 +419,15 @@ static void settings_write_log(const struct options *o, struct jw *w)
 	jw_cstr(w, o->log_driver ? o->log_driver : "");
 	jw_key(w, "Config");
 	jw_object(w);
-	settings_write_pairs(o, w, LIST_LOG_OPT);
+	settings_write_pairs(w, &o->log_opt);
 	jw_end(w);
 	jw_end(w);
 }
 
-/* Writes the options that the table of options maps to members of HostConfig. */
-static void settings_write_members(const struct options *o, struct jw *w)
+/* Writes the options that their table maps to members of HostConfig. */
+static void settings_write_members(const struct sandbox_options *o, struct jw *w)
 {
-	const struct option *opt;
-
-	for (size_t i = 0; (opt = options_get_row(i)); i++) {
+	for (const struct option *opt = engine_set.options; opt->name; opt++) {
 		const char *at = (const char *)o + opt->at;
 
 		if (!opt->member)
@@ -461,7 +440,7 @@ static void settings_write_members(const struct options *o, struct jw *w)
 			settings_write_text(w, opt->member, *(const char *const *)at);
 			break;
 		case OPTION_LIST:
-			settings_write_list(o, w, opt->member, (enum option_list)opt->at);
+			settings_write_list(w, opt->member, (const void *)at);
 			break;
 		default:
 			settings_write_number(w, opt->member, *(const uint64_t *)at);
@@ -472,7 +451,7 @@ static void settings_write_members(const struct options *o, struct jw *w)
 void settings_write_host(const struct settings *s,
 	const struct settings_overlay *overlays, bool podman, struct jw *w)
 {
-	const struct options *o = s->options;
+	const struct sandbox_options *o = s->options;
 
 	settings_write_text(w, "NetworkMode", o->network);
 	settings_write_number(w, "Memory", o->memory);
@@ -481,21 +460,22 @@ void settings_write_host(const struct settings *s,
 	settings_write_number(w, "ShmSize", o->shm_size);
 	settings_write_flag(w, "Init", o->init);
 	settings_write_flag(w, "ReadonlyRootfs", o->read_only);
-	settings_write_list(o, w, "CapAdd", LIST_CAP_ADD);
-	settings_write_list(o, w, "CapDrop", LIST_CAP_DROP);
-	settings_write_list(o, w, "ExtraHosts", LIST_ADD_HOST);
+	settings_write_list(w, "CapAdd", &o->cap_add);
+	settings_write_list(w, "CapDrop", &o->cap_drop);
+	settings_write_list(w, "ExtraHosts", &o->add_host);
 	settings_write_security(s, podman, w);
 	settings_write_binds(s, w);
 	if (s->mounts_n)
 		settings_write_mounts(s, overlays, w);
-	settings_write_tmpfs(o, w);
-	settings_write_ulimits(o, w);
+	settings_write_tmpfs(&o->tmpfs, w);
+	settings_write_ulimits(&o->ulimit, w);
 	if (o->gpus)
 		settings_write_gpus(&s->gpus, w);
-	settings_write_devices(o, w);
+	settings_write_devices(&o->device, w);
 	settings_write_restart(o, w);
 	settings_write_log(o, w);
-	settings_write_map(o, w, "Sysctls", LIST_SYSCTL);
-	settings_write_map(o, w, "Annotations", LIST_ANNOTATION);
+	settings_write_map(w, "Sysctls", &o->sysctl);
+	settings_write_map(w, "Annotations", &o->annotation);
+	settings_write_flag(w, "PublishAllPorts", o->publish_all);
 	settings_write_members(o, w);
 }

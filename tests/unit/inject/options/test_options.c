@@ -3,11 +3,18 @@
 #include "inject/console/out.h"
 #include "inject/options/manual.h"
 #include "inject/options/options_rows.h"
+#include "inject/options/options_sets.h"
 #include "tests/tap.h"
 
 enum { WORDS_MAX = 16 };
 
-static struct options o;
+static struct command_line o;
+
+static int read_arguments(int argc, char **argv)
+{
+	options_free(&o);
+	return options_read(&o, argc, argv);
+}
 
 /* Reads a command line that is written as one string with blanks. */
 static int read_line(const char *line)
@@ -19,7 +26,67 @@ static int read_line(const char *line)
 	snprintf(text, sizeof(text), "od-runtime %s", line);
 	for (char *p = strtok(text, " "); p && argc < WORDS_MAX; p = strtok(NULL, " "))
 		argv[argc++] = strcmp(p, "''") == 0 ? p + 2 : p;
-	return options_read(&o, argc, argv);
+	return read_arguments(argc, argv);
+}
+
+/* The option of the command that has the name; *values: the struct of its value. */
+static const struct option *find_option(const char *name, char **values)
+{
+	const struct option *opt;
+	struct option_walk w;
+
+	option_walk_begin(&w, o.command);
+	while ((opt = option_walk_next(&w)))
+		if (strcmp(opt->name, name) == 0)
+			break;
+	*values = opt ? option_walk_values(&w, &o) : NULL;
+	return opt;
+}
+
+/* The value of an option of the command; NULL if the command has no such option. */
+static const void *value_of(const char *name)
+{
+	char *values;
+	const struct option *opt = find_option(name, &values);
+
+	return opt ? values + opt->at : NULL;
+}
+
+static bool flag(const char *name)
+{
+	const bool *value = value_of(name);
+
+	return value && *value;
+}
+
+static const char *text(const char *name)
+{
+	const char *const *value = value_of(name);
+
+	return value ? *value : "(no such option)";
+}
+
+static uint64_t number(const char *name)
+{
+	const uint64_t *value = value_of(name);
+
+	return value ? *value : UINT64_MAX - 1;
+}
+
+static unsigned choice(const char *name)
+{
+	const unsigned *value = value_of(name);
+
+	return value ? *value : UINT32_MAX;
+}
+
+/* Whether an option was given for which the struct has a bool. */
+static bool is_given(const char *name)
+{
+	char *values;
+	const struct option *opt = find_option(name, &values);
+
+	return opt && opt->seen && *(bool *)(values + opt->seen);
 }
 
 static void test_good(void)
@@ -27,22 +94,25 @@ static void test_good(void)
 	is_int(read_line("build debian:12"), 0, "build");
 	is_str(o.command->name, "build", "the command");
 	is_str(o.operand[0], "debian:12", "its operand");
-	is_int(o.timeout_start, START_SECONDS, "a default");
+	is_int(read_line("start box"), 0, "start");
+	is_int(number("timeout-start"), START_SECONDS, "a default");
+	is_int(read_line("prune"), 0, "prune");
+	is_int(number("keep"), INJECT_KEEP, "another default");
 	is_int(read_line("--json build --host=unix:///x img --force"), 0, "anywhere");
-	ok(o.json && o.force, "flags");
+	ok(o.json && flag("force"), "flags");
 	is_str(o.host, "unix:///x", "a value behind =");
 	is_int(read_line("run --name nn --port 80 --rm i -- ls -l --json"), 0, "run");
-	is_str(o.name, "nn", "a value in the next word");
-	is_int(o.port, 80, "a number");
-	ok(o.remove && !o.json, "what stands behind -- is not ours");
+	is_str(text("name"), "nn", "a value in the next word");
+	is_int(number("port"), 80, "a number");
+	ok(flag("rm") && !o.json, "what stands behind -- is not ours");
 	is_int(o.argc, 3, "all of it");
 	is_str(o.argv[1], "-l", "as it is");
 	is_int(read_line("run i --user-id 0"), 0, "zero");
-	ok(o.has_user_id && o.user_id == 0, "is not absent");
+	ok(is_given("user-id") && number("user-id") == 0, "is not absent");
 	is_int(read_line("rm -f box"), 0, "-f of rm");
-	ok(o.force && !o.follow, "is force");
+	ok(flag("force") && !flag("follow"), "is force");
 	is_int(read_line("logs -f box"), 0, "-f of logs");
-	ok(o.follow && !o.force, "is follow");
+	ok(flag("follow") && !flag("force"), "is follow");
 	is_int(read_line("action box -"), 0, "the standard input");
 	is_str(o.operand[1], "-", "is an operand");
 	is_int(read_line("help"), 0, "help alone");
@@ -52,67 +122,68 @@ static void test_good(void)
 	is_int(read_line("ps"), 0, "no operand");
 	is_int(read_line("exec box --timeout 5 -- x"), 0, "exec");
 	is_int(read_line("restart aa bb -t 3"), 0, "restart");
-	ok(o.operand_n == 2 && o.time == 3, "of two");
+	ok(o.operand_n == 2 && number("time") == 3, "of two");
 	is_int(read_line("inspect aa bb"), 0, "inspect");
 	is_int(read_line("env aa --json"), 0, "env");
 	is_int(read_line("sessions aa --kill bb"), 0, "sessions");
-	is_str(o.end, "bb", "--kill");
+	is_str(text("kill"), "bb", "--kill");
 	is_int(read_line("start --time 3 aa"), FAIL_USAGE, "start has no --time");
 	is_int(read_line("env aa bb"), FAIL_USAGE, "env of two");
 }
 
 /* The n-th value of a list, or "(none)". */
-static const char *nth(enum option_list list, unsigned n)
+static const char *nth(const char *name, unsigned n)
 {
-	const char *value = NULL;
-	size_t it = 0;
+	const struct option_values *list = value_of(name);
+	const struct option_value *v = list ? list->first : NULL;
 
-	do
-		value = options_next(&o, list, &it);
-	while (value && n--);
-	return value ? value : "(none)";
+	while (v && n--)
+		v = v->next;
+	return v ? v->text : "(none)";
 }
 
 static void test_kinds(void)
 {
 	is_int(read_line("run -e A=1 i --env B=2 -v/a:/b -eC -p 80"), 0, "lists");
-	is_str(nth(LIST_ENV, 0), "A=1", "the first");
-	is_str(nth(LIST_ENV, 1), "B=2", "by its other name");
-	is_str(nth(LIST_ENV, 2), "C", "joined to its letter");
-	is_str(nth(LIST_ENV, 3), "(none)", "and no more");
-	is_str(nth(LIST_VOLUME, 0), "/a:/b", "another list");
-	is_str(nth(LIST_MOUNT, 0), "(none)", "an empty one");
+	is_str(nth("env", 0), "A=1", "the first");
+	is_str(nth("env", 1), "B=2", "by its other name");
+	is_str(nth("env", 2), "C", "joined to its letter");
+	is_str(nth("env", 3), "(none)", "and no more");
+	is_str(nth("volume", 0), "/a:/b", "another list");
+	is_str(nth("mount", 0), "(none)", "an empty one");
 	is_int(read_line("run i"), 0, "run without --pull");
-	is_int(o.pull, PULL_MISSING, "--pull is missing by default");
+	is_int(choice("pull"), PULL_MISSING, "--pull is missing by default");
 	is_int(read_line("build i"), 0, "build without --pull");
-	is_int(o.pull, PULL_MISSING, "the default is the same for build");
+	is_int(choice("pull"), PULL_MISSING, "the default is the same for build");
 	is_int(read_line("run --pull i"), 0, "--pull alone");
-	is_int(o.pull, PULL_MISSING, "--pull alone is missing");
+	is_int(choice("pull"), PULL_MISSING, "--pull alone is missing");
 	is_str(o.operand[0], "i", "--pull takes no word that is not a policy");
 	is_int(read_line("run i --pull"), 0, "--pull as the last word");
-	is_int(o.pull, PULL_MISSING, "--pull as the last word is missing");
+	is_int(choice("pull"), PULL_MISSING, "--pull as the last word is missing");
 	is_int(read_line("run --pull=always i"), 0, "--pull=POLICY");
-	is_int(o.pull, PULL_ALWAYS, "--pull=always is always");
+	is_int(choice("pull"), PULL_ALWAYS, "--pull=always is always");
 	is_int(read_line("run --pull always i"), 0, "--pull POLICY");
-	is_int(o.pull, PULL_ALWAYS, "--pull always is always");
+	is_int(choice("pull"), PULL_ALWAYS, "--pull always is always");
 	is_str(o.operand[0], "i", "the image follows the policy");
 	is_int(read_line("run --pull never i"), 0, "--pull never");
-	is_int(o.pull, PULL_NEVER, "--pull never is never");
+	is_int(choice("pull"), PULL_NEVER, "--pull never is never");
 	is_int(read_line("run i -m 512m --cpus 1.5 --pids 7 --shm-size 1g"), 0, "sizes");
-	ok(o.memory == 512 << 20 && o.nano_cpus == 1500000000 && o.pids == 7 &&
-			o.shm_size == 1 << 30,
+	ok(number("memory") == 512 << 20 && number("cpus") == 1500000000 &&
+			number("pids") == 7 && number("shm-size") == 1 << 30,
 		"are numbers");
 	is_int(read_line("exec box --timeout 1h30m -- x"), 0, "a duration");
-	is_int(o.timeout, 5400, "a duration is stored in seconds");
+	is_int(number("timeout"), 5400, "a duration is stored in seconds");
 	is_int(read_line("run i --timeout-start 2m --stop-timeout -1"), 0, "durations");
-	ok(o.timeout_start == 120 && o.has_stop_timeout && o.stop_timeout == UINT64_MAX,
+	ok(number("timeout-start") == 120 && is_given("stop-timeout") &&
+			number("stop-timeout") == UINT64_MAX,
 		"-1 is no limit");
 	is_int(read_line("run i --memory-swap -1 -c 512 -P --net host"), 0, "limits");
-	ok(o.memory_swap == UINT64_MAX && o.cpu_shares == 512 && o.publish_all,
+	ok(number("memory-swap") == UINT64_MAX && number("cpu-shares") == 512 &&
+			flag("publish-all"),
 		"--memory-swap, -c, -P");
-	is_str(o.network, "host", "--net is --network");
+	is_str(text("network"), "host", "--net is --network");
 	is_int(read_line("run i -w /a --workdir /b"), 0, "two names for one");
-	is_str(o.working_dir, "/b", "the last one counts");
+	is_str(text("working-dir"), "/b", "the last one counts");
 	is_int(read_line("rm aa bb cc"), 0, "several sandboxes");
 	is_int(o.operand_n, 3, "all of them");
 	is_int(read_line("cp aa:/x ."), 0, "cp from");
@@ -154,16 +225,16 @@ static void test_words(void)
 static void test_letters(void)
 {
 	is_int(read_line("exec -it -u me box sh"), 0, "-it");
-	ok(o.interactive && o.tty, "-it sets both flags");
+	ok(flag("interactive") && flag("tty"), "-it sets both flags");
 	is_int(read_line("exec -ti box sh"), 0, "-ti");
-	ok(o.interactive && o.tty, "-ti sets both flags");
+	ok(flag("interactive") && flag("tty"), "-ti sets both flags");
 	is_int(read_line("exec -itw/work box sh"), 0, "a value behind flags");
-	is_str(o.working_dir, "/work", "its value is the rest of the word");
+	is_str(text("workdir"), "/work", "its value is the rest of the word");
 	is_int(read_line("exec -iu me box sh"), 0, "a value in the next word");
-	is_str(o.user, "me", "the value is the next word");
-	ok(!o.tty, "other flags are not set");
+	is_str(text("user"), "me", "the value is the next word");
+	ok(!flag("tty"), "other flags are not set");
 	is_int(read_line("exec -e=A=1 box sh"), 0, "a value behind =");
-	is_str(nth(LIST_ENV, 0), "A=1", "the = is no part of the value");
+	is_str(nth("env", 0), "A=1", "the = is no part of the value");
 }
 
 static void test_many(void)
@@ -178,16 +249,16 @@ static void test_many(void)
 	argv[argc++] = image;
 	for (int i = 0; i < OPTION_LIST_MAX; i++)
 		argv[argc++] = env;
-	is_int(options_read(&o, argc, argv), 0, "as many as there is room for");
+	is_int(read_arguments(argc, argv), 0, "as many as there is room for");
 	argv[argc++] = env;
-	is_int(options_read(&o, argc, argv), FAIL_USAGE, "one more");
+	is_int(read_arguments(argc, argv), FAIL_USAGE, "one more");
 	argc = 1;
 	argv[argc++] = rm;
 	for (int i = 0; i < OPTION_OPERANDS_MAX; i++)
 		argv[argc++] = box;
-	is_int(options_read(&o, argc, argv), 0, "as many sandboxes as there is room for");
+	is_int(read_arguments(argc, argv), 0, "as many sandboxes as there is room for");
 	argv[argc++] = box;
-	is_int(options_read(&o, argc, argv), FAIL_USAGE, "one more");
+	is_int(read_arguments(argc, argv), FAIL_USAGE, "one more");
 }
 
 static void test_bad(void)
@@ -295,10 +366,13 @@ static void test_help(void)
 {
 	size_t n = 0;
 
-	for (const struct command *c = commands; c->name; c++, n++) {
-		ok(c->help && c->args && c->run && c->bit, "row %s is whole", c->name);
-		for (const struct command *d = commands; d != c; d++)
-			ok(strcmp(c->name, d->name) && c->bit != d->bit, "and its own");
+	for (const struct command *const *c = commands; *c; c++, n++) {
+		ok((*c)->purpose && (*c)->usage && (*c)->run, "row %s is whole",
+			(*c)->name);
+		ok(!(*c)->options == !(*c)->options_size,
+			"%s has a struct for its options", (*c)->name);
+		for (const struct command *const *d = commands; d != c; d++)
+			ok(strcmp((*c)->name, (*d)->name), "and its own");
 	}
 	ok(n >= 10, "all commands are there");
 }
@@ -319,26 +393,41 @@ static bool has_verb(const char *text)
 	return true;
 }
 
+static void check_row(const struct option *opt, bool is_common, void *values)
+{
+	ok(has_verb(opt->help), "the help of --%s begins with a verb", opt->name);
+	ok(!strstr(opt->help, "default: ") && !strstr(opt->help, "example: ") &&
+			opt->help[strlen(opt->help) - 1] != '.',
+		"the help of --%s has no default, example or full stop", opt->name);
+	ok(opt->group >= OPTION_GROUP_IMAGE && opt->group < OPTION_GROUPS &&
+			(opt->group == OPTION_GROUP_COMMON) == is_common,
+		"--%s has a group", opt->name);
+	ok(opt->value || !opt->example, "--%s has no example without a value", opt->name);
+	if (opt->example)
+		is_int(options_set_value(&o, values, opt, opt->example), 0,
+			"the example of --%s is a value of it", opt->name);
+}
+
+/* Reads "COMMAND --help", which makes the struct of the command's options. */
 static void test_option_rows(void)
 {
-	static struct options values;
 	const struct option *opt;
+	struct option_walk w;
 
-	for (size_t i = 0; (opt = options_get_row(i)); i++) {
-		ok(has_verb(opt->help), "the help of --%s begins with a verb", opt->name);
-		ok(!strstr(opt->help, "default: ") && !strstr(opt->help, "example: ") &&
-				opt->help[strlen(opt->help) - 1] != '.',
-			"the help of --%s has no default, example or full stop",
-			opt->name);
-		ok(opt->group >= OPTION_GROUP_IMAGE && opt->group < OPTION_GROUPS &&
-				(opt->group == OPTION_GROUP_COMMON) ==
-					(opt->commands == FOR_ALL),
-			"--%s has a group", opt->name);
-		ok(opt->value || !opt->example, "--%s has no example without a value",
-			opt->name);
-		if (opt->example)
-			is_int(options_set_value(&values, opt, opt->example), 0,
-				"the example of --%s is a value of it", opt->name);
+	for (const struct command *const *c = commands; *c; c++) {
+		char words[64];
+		bool seen[128] = {false};
+
+		snprintf(words, sizeof(words), "%s --help", (*c)->name);
+		is_int(read_line(words), 0, "%s", words);
+		option_walk_begin(&w, *c);
+		while ((opt = option_walk_next(&w))) {
+			check_row(opt, w.is_common, option_walk_values(&w, &o));
+			ok(!opt->letter || !seen[(int)opt->letter],
+				"the letter of --%s is of no other option of %s",
+				opt->name, (*c)->name);
+			seen[(int)opt->letter] = true;
+		}
 	}
 }
 
@@ -373,27 +462,29 @@ static int cut_line(const char *line, char *text, char **argv)
 
 static void test_examples(void)
 {
-	char text[256], *argv[WORDS_MAX];
+	char buffer[256], *argv[WORDS_MAX];
 
-	is_int(cut_line("eval \"$(od-runtime x 'a b' c)\"", text, argv), 4, "words");
+	is_int(cut_line("eval \"$(od-runtime x 'a b' c)\"", buffer, argv), 4, "words");
 	is_str(argv[2], "a b", "a quoted word");
 	is_str(argv[3], "c", "a word before a parenthesis");
-	for (const struct command *c = commands; c->name; c++) {
-		ok(has_verb(c->help), "the help of %s begins with a verb", c->name);
-		ok(strlen(c->help) < 68, "the help of %s fits into a line", c->name);
-		ok(c->example[0], "%s has an example", c->name);
-		for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->example[i]; i++) {
-			int n = cut_line(c->example[i], text, argv);
+	for (const struct command *const *p = commands; *p; p++) {
+		const struct command *c = *p;
 
-			is_int(options_read(&o, n, argv), 0, "%s", c->example[i]);
-			ok(o.command == c && strlen(c->example[i]) < 78,
+		ok(has_verb(c->purpose), "the help of %s begins with a verb", c->name);
+		ok(strlen(c->purpose) < 68, "the help of %s fits into a line", c->name);
+		ok(c->examples[0], "%s has an example", c->name);
+		for (size_t i = 0; i < COMMAND_EXAMPLES_MAX && c->examples[i]; i++) {
+			int n = cut_line(c->examples[i], buffer, argv);
+
+			is_int(read_arguments(n, argv), 0, "%s", c->examples[i]);
+			ok(o.command == c && strlen(c->examples[i]) < 78,
 				"it is a short example of %s", c->name);
 		}
 	}
 	for (const struct manual_row *row = manual_examples; row->name; row++) {
-		int n = cut_line(row->name, text, argv);
+		int n = cut_line(row->name, buffer, argv);
 
-		is_int(options_read(&o, n, argv), 0, "%s", row->name);
+		is_int(read_arguments(n, argv), 0, "%s", row->name);
 	}
 }
 
@@ -415,30 +506,30 @@ static void test_groups(void)
 	ok(!find_title("wait box", OPTION_GROUP_LIFECYCLE), "wait has no options");
 }
 
-/* The composed text of the first option with the name. */
-static void check_text(const char *name, const char *expected)
+/* The composed text of an option of a command. */
+static void check_text(const char *words, const char *name, const char *expected)
 {
-	struct buf text = BUF_INIT(1024);
+	struct buf help = BUF_INIT(1024);
 	const struct option *opt;
+	char *values;
 
-	for (size_t i = 0; (opt = options_get_row(i)); i++)
-		if (strcmp(opt->name, name) == 0)
-			break;
+	is_int(read_line(words), 0, "%s", words);
+	opt = find_option(name, &values);
 	ok(opt, "there is --%s", name);
 	if (opt)
-		manual_write_help(opt, &text);
-	is_str(buf_cstr(&text), expected, "the text of --%s", name);
-	buf_free(&text);
+		manual_write_help(opt, &help);
+	is_str(buf_cstr(&help), expected, "the text of --%s", name);
+	buf_free(&help);
 }
 
 static void test_texts(void)
 {
-	check_text("memory",
+	check_text("run i", "memory",
 		"limit the memory of the sandbox (example: 512m; default: no limit)");
-	check_text("shm-size", "set the size of /dev/shm (example: 1g)");
-	check_text("keep",
+	check_text("run i", "shm-size", "set the size of /dev/shm (example: 1g)");
+	check_text("prune", "keep",
 		"keep the newest N runtime images of each base image (default: 3)");
-	check_text("version", "print the version");
+	check_text("ps", "version", "print the version");
 }
 
 int main(void)
@@ -455,5 +546,6 @@ int main(void)
 	test_examples();
 	test_groups();
 	test_texts();
+	options_free(&o);
 	return done_testing();
 }

@@ -5,7 +5,13 @@
 #include "inject/image/build.h"
 #include "inject/image/plan_part.h"
 #include "inject/names/tag.h"
+#include "inject/options/options_rows.h"
+#include "inject/options/options_sets.h"
 #include "limits.h"
+
+struct tags_options {
+	struct image_options image;
+};
 
 /* A name; present: the engine has such an image, made from the inputs. */
 struct row {
@@ -116,7 +122,7 @@ static void tags_write_text(
 	tags_append_input(out, "od-plugins", program_plugins_sha256(&p->client));
 }
 
-static int tags_print(struct plan *p)
+static int tags_print(struct plan *p, bool json)
 {
 	struct row rows[ROWS] = {
 		{.what = "source"}, {.what = "lock"}, {.what = "versioned"}};
@@ -130,7 +136,7 @@ static int tags_print(struct plan *p)
 		r = tags_inspect_row(p, rungs[i], &rows[i]);
 	}
 	build_write_legacy_name(p, &legacy);
-	if (!r && p->options->json)
+	if (!r && json)
 		tags_write_json(p, rows, &legacy, &out);
 	else if (!r)
 		tags_write_text(p, rows, &legacy, &out);
@@ -143,19 +149,45 @@ static int tags_print(struct plan *p)
 	return r;
 }
 
-int cmd_tags(const struct options *o)
+static int cmd_tags(const struct command_line *line)
 {
+	const struct tags_options *o = line->options;
 	struct plan p = {0};
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	if (!r)
-		r = plan_make(&p, &e, o, o->operand[0]);
+		r = plan_make(&p, &e, &o->image, line->operand[0]);
 	if (!r && p.kind == PLAN_AS_IS)
 		r = out_fail("name the image from which it was built",
-			"%s already contains this od-runtime-client", o->operand[0]);
+			"%s already contains this od-runtime-client", line->operand[0]);
 	if (!r)
-		r = tags_print(&p);
+		r = tags_print(&p, line->json);
 	plan_free(&p);
 	return r;
 }
+
+#define OPTIONS struct tags_options
+static const struct option tags_options[] = {
+	{SET(pull_set, image)},
+	{SET(platform_set, image)},
+	{SET(extra_deps_set, image)},
+	{SET(tag_style_set, image)},
+	{SET(client_set, image.client)},
+	{SET(plugin_source_set, image.plugin)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_tags = {
+	.name = "tags",
+	.usage = "IMAGE [OPTION...]",
+	.purpose = "print the names of the runtime images of IMAGE",
+	.more = "It also prints the inputs from which each name is computed.",
+	.examples = {"od-runtime tags debian:12"},
+	.operands = 1,
+	.subject = SUBJECT_IMAGE,
+	.options = tags_options,
+	.options_size = sizeof(struct tags_options),
+	.run = cmd_tags,
+};

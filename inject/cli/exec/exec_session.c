@@ -3,7 +3,7 @@
  * action with an id, whose output is read by offset while it runs. The observation is
  * translated into an exit code and, at most, an error line.
  */
-#include "inject/cli/cmd_exec.h"
+#include "inject/cli/exec/exec.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -29,7 +29,7 @@ enum {
 };
 
 struct session_run {
-	const struct options *options;
+	const struct exec_command *command;
 	const struct sandbox *sandbox;
 	char id[2 * 16 + 1]; /* of the action */
 	struct http_client
@@ -161,13 +161,13 @@ static bool exec_session_is_key(struct str text)
  * Writes the text as one command: an action refuses several, so that eval makes one of
  * several lines.
  */
-static void exec_session_write_command(const struct options *o, struct buf *out)
+static void exec_session_write_command(const struct exec_command *c, struct buf *out)
 {
 	struct buf text = BUF_INIT(INJECT_FILE_MAX);
 
-	for (size_t i = 0; i < o->argc; i++) {
+	for (size_t i = 0; i < c->argc; i++) {
 		buf_puts(&text, i ? " " : "");
-		buf_puts(&text, o->argv[i]);
+		buf_puts(&text, c->argv[i]);
 	}
 	if (str_find_byte(buf_view(&text), '\n') < text.n ||
 		exec_session_is_key(buf_view(&text))) {
@@ -181,12 +181,12 @@ static void exec_session_write_command(const struct options *o, struct buf *out)
 	buf_free(&text);
 }
 
-static int exec_session_write_action(const struct options *o, struct buf *out)
+static int exec_session_write_action(const struct exec_command *c, struct buf *out)
 {
 	struct buf command = BUF_INIT(8 * (size_t)INJECT_FILE_MAX);
 	struct jw w;
 
-	exec_session_write_command(o, &command);
+	exec_session_write_command(c, &command);
 	jw_init(&w, out);
 	jw_object(&w);
 	jw_key(&w, "action");
@@ -196,7 +196,7 @@ static int exec_session_write_action(const struct options *o, struct buf *out)
 	jw_key(&w, "command");
 	jw_str(&w, buf_view(&command));
 	jw_key(&w, "session");
-	jw_cstr(&w, o->session);
+	jw_cstr(&w, c->session);
 	/* Without this member a command that prints nothing would end the action. */
 	jw_key(&w, "blocking");
 	jw_bool(&w, true);
@@ -226,7 +226,7 @@ static int exec_session_find_command(
 		list = json_get(json_doc_root(&d), "sessions");
 		while (json_next(list, &it, NULL, &row)) {
 			if (!str_eq(json_doc_str(&d, json_get(row, "name")),
-				    str_c(x->options->session)))
+				    str_c(x->command->session)))
 				continue;
 			*busy = str_eq(
 				json_doc_str(&d, json_get(row, "state")), STR("running"));
@@ -244,7 +244,7 @@ static int exec_session_fail_busy(const struct session_run *x, struct str comman
 	return out_fail(
 		"end it (od-runtime sessions SANDBOX --kill NAME), or use another "
 		"session (--session OTHER)",
-		"the session %s is busy: '%.*s' is running there", x->options->session,
+		"the session %s is busy: '%.*s' is running there", x->command->session,
 		STR_ARG(command));
 }
 
@@ -296,7 +296,7 @@ static int exec_session_start(struct session_run *x)
 	reply_init(&reply);
 	hex_encode(random, sizeof(random), x->id);
 	if (!r)
-		r = exec_session_write_action(x->options, &body);
+		r = exec_session_write_action(x->command, &body);
 	if (r == ERR_LIMIT)
 		r = out_fail_usage("copy it into the sandbox (od-runtime cp) and execute "
 				   "the file",
@@ -442,14 +442,15 @@ static int exec_session_exit_code(struct session_run *x, const struct observatio
 
 	if (x->timed_out) {
 		out_fail("give a longer --timeout, or leave it out",
-			"the command did not end within --timeout %s and was interrupted",
-			x->options->timeout_text);
+			"the command did not end within --timeout %s and was "
+			"interrupted",
+			x->command->timeout->timeout_text);
 		return EXIT_TIMEOUT;
 	}
 	if (!str_eq(ob->kind, STR("run")))
 		return out_fail("od-runtime help exec",
 			"the session %s did not execute the command: %.*s",
-			x->options->session, STR_ARG(ob->content));
+			x->command->session, STR_ARG(ob->content));
 	if (ob->exit_code >= 0)
 		return process_exit_code(ob->exit_code, STR(""));
 	if (str_find(ob->suffix, refused) < ob->suffix.n)
@@ -457,7 +458,7 @@ static int exec_session_exit_code(struct session_run *x, const struct observatio
 	return x->signal
 		? 128 + x->signal
 		: out_fail("od-runtime logs prints the log of the sandbox",
-			  "the shell of the session %s has ended", x->options->session);
+			  "the shell of the session %s has ended", x->command->session);
 }
 
 /* Reads the result of the action and removes its record: an exit code or an error. */
@@ -510,13 +511,13 @@ static int exec_session_copy_output(struct session_run *x)
 	return r;
 }
 
-int exec_run_session(const struct options *o, const struct sandbox *s)
+int exec_run_session(const struct exec_command *c, const struct sandbox *s)
 {
-	struct session_run x = {.options = o, .sandbox = s};
+	struct session_run x = {.command = c, .sandbox = s};
 	int r;
 
-	if (o->timeout)
-		x.deadline = clock_ms() + o->timeout * 1000;
+	if (c->timeout->timeout)
+		x.deadline = clock_ms() + c->timeout->timeout * 1000;
 	outlet_open(&x.out, STDOUT_FILENO);
 	http_client_begin(&x.call, -1, 0, false);
 	r = exec_session_start(&x);

@@ -1,14 +1,14 @@
-#include "inject/cli/cmd_exec.h"
+#include "inject/cli/exec/exec.h"
 
 #include "base/b64.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/jw.h"
 #include "base/utf8.h"
-#include "inject/cli/commands.h"
 #include "inject/console/out.h"
 #include "inject/console/stop.h"
 #include "inject/console/terminal.h"
+#include "inject/options/options_rows.h"
 #include "inject/sandbox/attachment.h"
 #include "inject/sandbox/process_forget.h"
 #include "limits.h"
@@ -21,73 +21,50 @@
 enum { ANSWER_MS = 2000 };
 
 struct exec {
-	const struct options *options;
+	const struct exec_command *command;
 	struct process_request request;
 	struct attachment attachment;
 	struct buf text[ATTACHMENT_OUTPUTS]; /* with --json */
 	struct terminal terminal;
 };
 
-int exec_check_options(const struct options *o)
+int exec_check_terminal(const struct terminal_options *o, size_t argc)
 {
-	size_t env = 0, env_file = 0;
-
 	if (o->interactive && o->tty && !o->detach && !isatty(STDIN_FILENO))
 		return out_fail_usage("leave -t out if stdin is a pipe or a file",
 			"-i -t needs a terminal, and stdin is not one");
-	if ((o->interactive || o->tty) && !o->argc)
+	if ((o->interactive || o->tty) && !argc)
 		return out_fail_usage(
 			"give a command, such as: od-runtime run -it debian bash",
 			"-i and -t need a command");
-	if (o->command->bit == FOR_RUN && o->detach && (o->interactive || o->tty))
-		return out_fail_usage("leave -i and -t out; od-runtime shell SANDBOX "
-				      "opens a terminal in the sandbox",
-			"-i and -t cannot be combined with --detach: the command has "
-			"neither stdin nor a terminal");
-	if (o->session && (o->interactive || o->tty || o->detach))
-		return out_fail_usage("leave out --session, or -i, -t and -d",
-			"--session cannot be combined with -i, -t or -d: a session has "
-			"its own terminal");
-	if (o->session &&
-		(o->user || o->working_dir || options_next(o, LIST_ENV, &env) ||
-			options_next(o, LIST_ENV_FILE, &env_file)))
-		return out_fail_usage(
-			"write them into the command: cd DIR; export NAME=value",
-			"-u, -w, -e and --env-file cannot be combined with --session: a "
-			"session keeps its user, directory and variables");
-	if (o->command->bit == FOR_EXEC && o->working_dir && o->working_dir[0] != '/')
-		return out_fail_usage("give an absolute path, such as -w /work",
-			"--workdir is '%s', not an absolute path", o->working_dir);
 	return 0;
 }
 
-void exec_set_limit(const struct options *o)
+void exec_set_limit(const struct timeout_options *o)
 {
-	if (o->timeout)
-		stop_set_limit(clock_ms() + o->timeout * 1000 + ANSWER_MS);
+	timeout_begin(o, ANSWER_MS);
 }
 
-static void exec_init_request(
-	struct exec *x, const struct options *o, const struct settings *settings)
+static void exec_init_request(struct exec *x)
 {
-	const bool starts_sandbox = o->command->bit == FOR_RUN && o->detach;
+	const struct exec_command *c = x->command;
 	struct process_request *q = &x->request;
 
 	*q = (struct process_request){
-		.argv = o->argv,
-		.argv_n = o->argc,
-		.pty = o->tty,
-		.takes_stdin = o->interactive && !o->detach,
-		.detached = o->detach,
-		.writes_to_log = starts_sandbox,
-		.stops_sandbox = starts_sandbox && o->remove,
-		.timeout = o->timeout,
+		.argv = c->argv,
+		.argv_n = c->argc,
+		.pty = c->terminal.tty,
+		.takes_stdin = c->terminal.interactive && !c->terminal.detach,
+		.detached = c->terminal.detach,
+		.writes_to_log = c->starts_sandbox,
+		.stops_sandbox = c->stops_sandbox,
+		.timeout = c->timeout->timeout,
+		.cwd = c->working_dir,
+		.user = c->user,
 	};
-	if (settings) {
-		q->env = settings->env;
-		q->env_n = settings->env_n;
-		q->cwd = o->working_dir;
-		q->user = o->user;
+	if (c->settings) {
+		q->env = c->settings->env;
+		q->env_n = c->settings->env_n;
 	}
 	terminal_get_size(&q->rows, &q->columns);
 }
@@ -98,7 +75,7 @@ static void exec_open_outlets(struct exec *x)
 
 	for (unsigned i = 0; i < ATTACHMENT_OUTPUTS; i++) {
 		x->text[i] = (struct buf)BUF_INIT(INJECT_REPLY_MAX);
-		if (x->options->json)
+		if (x->command->json)
 			outlet_open_text(&x->attachment.out[i], &x->text[i]);
 		else
 			outlet_open(&x->attachment.out[i], fds[i]);
@@ -129,7 +106,7 @@ static int exec_print_result(const struct exec *x)
 
 	jw_init(&w, &out);
 	jw_object(&w);
-	if (x->options->detach) {
+	if (x->request.detached) {
 		jw_key(&w, "process");
 		jw_cstr(&w, x->attachment.id);
 	} else {
@@ -160,7 +137,7 @@ static int exec_fail_timeout(const struct exec *x)
 {
 	out_fail("give a longer --timeout, or leave it out",
 		"the command did not end within --timeout %s and was killed",
-		x->options->timeout_text);
+		x->command->timeout->timeout_text);
 	return EXIT_TIMEOUT;
 }
 
@@ -193,16 +170,15 @@ static int exec_run_process(struct exec *x, const struct sandbox *s)
 	return r;
 }
 
-int exec_run_argv(
-	const struct options *o, const struct settings *settings, const struct sandbox *s)
+int exec_run_argv(const struct exec_command *c, const struct sandbox *s)
 {
-	struct exec x = {.options = o};
+	struct exec x = {.command = c};
 	int r;
 
-	exec_init_request(&x, o, settings);
+	exec_init_request(&x);
 	exec_open_outlets(&x);
 	r = exec_run_process(&x, s);
-	if (!r && o->json)
+	if (!r && c->json)
 		r = exec_print_result(&x);
 	if (!r && x.attachment.end.timed_out)
 		r = exec_fail_timeout(&x);
@@ -216,22 +192,17 @@ int exec_run_argv(
 	return r;
 }
 
-int cmd_exec(const struct options *o)
-{
-	struct settings settings = {0};
-	struct sandbox s = {0};
-	struct engine e;
-	int r = exec_check_options(o);
+#define OPTIONS struct terminal_options
+static const struct option terminal_options[] = {
+	{"interactive", NULL,
+		"pass stdin to CMD; without this option, CMD reads an empty stdin", FLAG,
+		.letter = 'i', AT(interactive), GROUP(COMMAND)},
+	{"tty", NULL,
+		"allocate a terminal of the size of this one for CMD; interactive "
+		"programs need -it",
+		FLAG, .letter = 't', AT(tty), GROUP(COMMAND)},
+	{0},
+};
+#undef OPTIONS
 
-	exec_set_limit(o);
-	if (!r)
-		r = settings_read(&settings, o);
-	if (!r)
-		r = sandbox_open_quick(&e, o->host, o->operand[0], &s);
-	if (!r)
-		r = o->session ? exec_run_session(o, &s)
-			       : exec_run_argv(o, &settings, &s);
-	state_wipe_key(&s.state);
-	settings_free(&settings);
-	return r;
-}
+const struct option_set terminal_set = {.options = terminal_options};

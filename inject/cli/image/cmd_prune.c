@@ -11,11 +11,18 @@
 #include "inject/engine/engine_image.h"
 #include "inject/names/ref.h"
 #include "inject/names/tag.h"
+#include "inject/options/options_rows.h"
+#include "inject/options/options_sets.h"
 #include "inject/sandbox/leftovers.h"
 #include "limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+struct prune_options {
+	struct dry_run_options run;
+	uint64_t keep;
+};
 
 /* More than the steps below a product: seven for each of three rungs. */
 enum { ROUNDS = 64 };
@@ -31,7 +38,8 @@ struct prune_image {
 
 struct prune {
 	const struct engine *engine;
-	const struct options *options;
+	const struct command_line *line;
+	const struct prune_options *options;
 	struct json_doc images, containers;
 	struct arena arena;
 	struct buf leftovers;   /* lines of leftovers_list */
@@ -191,7 +199,7 @@ static int prune_read_images(struct prune *p)
 		&p->arena, json_count(json_doc_root(&p->images)) + 1, sizeof(*p->list));
 	if (!p->list)
 		return -ENOMEM;
-	p->base_filter = prune_canonicalize_ref(p, str_c(p->options->operand[0]));
+	p->base_filter = prune_canonicalize_ref(p, str_c(p->line->operand[0]));
 	while (!r && json_next(json_doc_root(&p->images), &it, NULL, &image))
 		if (engine_image_has_own_names(&p->images, image))
 			r = prune_add_image(p, image);
@@ -291,7 +299,7 @@ static void prune_append_leftovers(struct prune *p, struct jw *w, struct buf *ou
 {
 	struct str rest = buf_view(&p->leftovers);
 
-	if (!p->options->json) {
+	if (!p->line->json) {
 		buf_str(out, rest);
 		return;
 	}
@@ -314,18 +322,18 @@ static int prune_print(struct prune *p)
 	int r;
 
 	jw_init(&w, &out);
-	if (p->options->json)
+	if (p->line->json)
 		jw_array(&w);
 	prune_append_leftovers(p, &w, &out);
 	for (size_t i = 0; i < p->n; i++) {
 		if (!p->list[i].removed)
 			continue;
-		if (p->options->json)
+		if (p->line->json)
 			prune_append_json(p, &p->list[i], &w);
 		else
 			prune_append_line(p, &p->list[i], &out);
 	}
-	if (p->options->json) {
+	if (p->line->json) {
 		jw_end(&w);
 		buf_putc(&out, '\n');
 	}
@@ -337,7 +345,7 @@ static int prune_print(struct prune *p)
 /* Removes products before the images they are based on. Returns the number removed. */
 static size_t prune_remove_images(struct prune *p)
 {
-	bool dry = p->options->dry_run;
+	bool dry = p->options->run.dry_run;
 	size_t gone = 0;
 
 	for (unsigned stages = 0; stages < 2; stages++)
@@ -391,19 +399,45 @@ static int prune_run_round(struct prune *p, bool first)
  * user's image without a name. So each round removes only the steps that the round
  * before exposed.
  */
-int cmd_prune(const struct options *o)
+static int cmd_prune(const struct command_line *line)
 {
-	struct prune p = {.options = o, .leftovers = BUF_INIT(INJECT_REPLY_MAX)};
+	const struct prune_options *o = line->options;
+	struct prune p = {
+		.line = line, .options = o, .leftovers = BUF_INIT(INJECT_REPLY_MAX)};
 	struct engine e;
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	p.engine = &e;
 	if (!r)
-		leftovers_list(&e, o->dry_run, &p.leftovers);
+		leftovers_list(&e, o->run.dry_run, &p.leftovers);
 	if (!r)
 		r = prune_run_round(&p, true);
-	for (unsigned i = 0; i < ROUNDS && r == 1 && !o->dry_run; i++)
+	for (unsigned i = 0; i < ROUNDS && r == 1 && !o->run.dry_run; i++)
 		r = stop_get_signal() ? -EINTR : prune_run_round(&p, false);
 	buf_free(&p.leftovers);
 	return r < 0 ? r : 0;
 }
+
+#define OPTIONS struct prune_options
+static const struct option prune_options[] = {
+	{SET(dry_run_set, run)},
+	{"keep", "N", "keep the newest N runtime images of each base image",
+		NUMBER(0, INT32_MAX), AT(keep), INITIAL("3"), GROUP(IMAGE)},
+	{0},
+};
+#undef OPTIONS
+
+const struct command command_prune = {
+	.name = "prune",
+	.usage = "[IMAGE] [OPTION...]",
+	.purpose = "remove leftovers of killed commands and old runtime images",
+	.more = "It removes the unused runtime images of each base image (or "
+		"only of IMAGE) except the newest, and prints what it removes.",
+	.examples = {"od-runtime prune --dry-run", "od-runtime prune debian:12 --keep 1"},
+	.operands = 1,
+	.last_optional = true,
+	.subject = SUBJECT_IMAGE,
+	.options = prune_options,
+	.options_size = sizeof(struct prune_options),
+	.run = cmd_prune,
+};

@@ -367,7 +367,7 @@ static int cmd_shell_run_stream(struct sandbox *s)
 	return r ? r < 0 ? r : TERMINAL_STREAM_NONE : terminal_stream_run(s, &conf);
 }
 
-int cmd_shell(const struct options *o)
+static int cmd_shell(const struct command_line *line)
 {
 	struct sandbox s = {0};
 	struct engine e;
@@ -376,11 +376,11 @@ int cmd_shell(const struct options *o)
 		.tty = terminal_is_attached(),
 		.input = BUF_INIT(65536),
 	};
-	int r = engine_open(&e, o->host);
+	int r = engine_open(&e, line->host);
 
 	http_client_begin(&x.call, -1, 0, false);
 	if (!r)
-		r = sandbox_require(&e, o->operand[0], &s);
+		r = sandbox_require(&e, line->operand[0], &s);
 	if (!r && (!s.running || s.paused))
 		r = out_fail(s.running ? "od-runtime resume SANDBOX continues it"
 				       : "od-runtime start SANDBOX starts it; od-runtime "
@@ -398,3 +398,13 @@ int cmd_shell(const struct options *o)
 	state_wipe_key(&s.state);
 	return r;
 }
+
+const struct command command_shell = {
+	.name = "shell",
+	.usage = "SANDBOX [OPTION...]",
+	.purpose = "open a terminal in a sandbox, or execute a script from stdin",
+	.examples = {"od-runtime shell box", "od-runtime shell box <script.sh"},
+	.operands = 1,
+	.subject = SUBJECT_SANDBOX,
+	.run = cmd_shell,
+};
