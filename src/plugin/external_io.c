@@ -164,16 +164,16 @@ static int external_handle_frame(struct external *e, struct str line, const char
 	return 0;
 }
 
-int external_on_received(struct service *s, struct str bytes)
+int external_on_received(struct service *s, char *bytes, size_t n)
 {
 	struct external *e = container_of(s, struct external, service);
+	struct str in = str_make(bytes, n), line;
 	const char *why = NULL;
 	char words[PLUGIN_WHY_MAX];
-	struct str line;
 	int r = 0;
 
 	external_cancel_ping(e);
-	while (!r && !(r = lines_next(&e->lines, &bytes, &line)))
+	while (!r && !(r = lines_next(&e->lines, &in, &line)))
 		r = external_handle_frame(e, line, &why);
 	if (r >= 0)
 		return 0;

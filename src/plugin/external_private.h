@@ -102,7 +102,7 @@ int external_send(struct external *e, struct str frame) MUST_USE;
 void external_send_op(struct external *e, const char *op, uint64_t id);
 /* For struct service_kind. */
 void external_on_printed(struct service *s, struct str text);
-int external_on_received(struct service *s, struct str bytes);
+int external_on_received(struct service *s, char *bytes, size_t n);
 
 /* --- external_call.c: calls and their replies */
 

@@ -213,7 +213,7 @@ static int service_read_channel(struct service *s)
 	struct str got;
 	int r = s->from.fd < 0 ? 1 : service_read(&s->from, bytes, &got);
 
-	if (r || !got.n || !s->kind->received(s, got))
+	if (r || !got.n || !s->kind->received(s, bytes, got.n))
 		return r;
 	loop_close(s->loop, &s->from);
 	return 1;
@@ -350,6 +350,8 @@ int service_start(struct service *s, const struct spawn *sp, enum service_channe
 	int r;
 
 	assert(s->state == SERVICE_OFF);
+	buf_free(&s->out); /* what was meant for a process that has ended */
+	s->was_ready = false;
 	s->channel = channel;
 	r = service_spawn(s, *sp, channel);
 	if (r < 0) {

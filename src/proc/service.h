@@ -50,10 +50,11 @@ struct service_kind {
 	/* STARTING has lasted for the time limit. */
 	void (*late)(struct service *s);
 	/*
-	 * Bytes have come through the channel. Another value than 0: the channel is
-	 * unusable and is closed; the function has killed the process.
+	 * n bytes have come through the channel; the function may change them. Another
+	 * value than 0: the channel is unusable and is closed; the function has killed
+	 * the process.
 	 */
-	int (*received)(struct service *s, struct str bytes);
+	int (*received)(struct service *s, char *bytes, size_t n);
 	void (*printed)(struct service *s, struct str text);
 	/* Asks the process to end. */
 	void (*ask)(struct service *s);

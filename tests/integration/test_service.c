@@ -39,9 +39,9 @@ static void on_late(struct service *s)
 	service_kill(s, "it was late");
 }
 
-static int on_received(struct service *s, struct str bytes)
+static int on_received(struct service *s, char *bytes, size_t n)
 {
-	note_bytes("<", bytes);
+	note_bytes("<", str_make(bytes, n));
 	if (!refused_at || seen.n < refused_at)
 		return 0;
 	service_kill(s, "it talks too much");
