@@ -13,7 +13,7 @@
 
 enum {
 	SERVICE_READ = 65536,    /* bytes read at once: a pipe holds as many */
-	SERVICE_LAST_READS = 64, /* more than a socket or a pipe holds */
+	SERVICE_LAST_READS = 16, /* more than a socket or a pipe holds */
 	SERVICE_STEP_MS = 2000,  /* between two steps that end a process */
 };
 
@@ -187,7 +187,8 @@ static int service_read(const struct io *io, char *bytes, struct str *got)
 	return n > 0 ? 0 : ERR_CLOSED;
 }
 
-bool service_read_output(struct service *s)
+/* True: there is none left, now or ever. */
+static bool service_read_output(struct service *s)
 {
 	static char bytes[SERVICE_READ]; /* used up before the next read */
 	struct str text;
@@ -198,6 +199,12 @@ bool service_read_output(struct service *s)
 	else if (r < 0)
 		loop_close(s->loop, &s->output);
 	return r != 0;
+}
+
+void service_drain_output(struct service *s)
+{
+	for (int i = 0; i < SERVICE_LAST_READS && !service_read_output(s); i++)
+		;
 }
 
 static void service_on_output(struct io *io, uint32_t events)
@@ -274,8 +281,7 @@ static void service_drain(struct service *s)
 {
 	for (int i = 0; i < SERVICE_LAST_READS && !service_read_channel(s); i++)
 		;
-	for (int i = 0; i < SERVICE_LAST_READS && !service_read_output(s); i++)
-		;
+	service_drain_output(s);
 }
 
 static void service_on_exit(struct child *c, int status)

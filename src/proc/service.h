@@ -128,10 +128,8 @@ void service_forget(struct service *s, bool kill);
 void service_flush(struct service *s);
 /* Closes the channel of SERVICE_STDIO in the direction to the process. */
 void service_close_input(struct service *s);
-/*
- * Reads output now that would be read later. True: there is none left, now or ever.
- */
-bool service_read_output(struct service *s);
+/* Reads the output that is there now, and would be read later. */
+void service_drain_output(struct service *s);
 /* Pauses or resumes reading: a process that writes blocks if the buffers are full. */
 void service_set_deaf(struct service *s, bool deaf);
 
