@@ -341,7 +341,6 @@ enum {
 	MCP_PAUSE_MAX_MS = 30000, /* the longest pause before a restart */
 	MCP_STEADY_MS = 10000,    /* ready for this long, a server resets its pause */
 	MCP_HELLO_MS = 300000,    /* to get ready: some servers are downloaded first */
-	MCP_LEAVE_MS = 2000,      /* from the end of its input to SIGTERM, SIGKILL */
 	MCP_UPDATE_MS = 30000,    /* an update waits for its servers at most this long */
 	MCP_CHILD_LINE_MAX = 32 << 20, /* one message: a picture of 24 MB as base64 */
 	MCP_LIST_MS = 10000,           /* for the lists of all; clients give up at 60 s */

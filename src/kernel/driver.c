@@ -1,55 +1,58 @@
 #include "kernel/driver.h"
 
-#include "base/clock.h"
+#include "base/arena.h"
 #include "base/env.h"
-#include "base/fd.h"
+#include "base/json.h"
 #include "base/log.h"
-#include "kernel/driver_private.h"
+#include "kernel/driver_frame.h"
 #include "kernel/python.h"
 #include "limits.h"
-#include "proc/children.h"
-#include "proc/tree.h"
+#include "proc/service.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* Sizes in bytes, times in milliseconds. */
 enum {
 	DRIVER_OUT_MAX = 64 << 20,  /* waiting for a kernel: code, escaped sixfold */
 	DRIVER_JSON_MAX = 64 << 20, /* the decoded texts of one frame */
 	DRIVER_HELLO_MS = 5000,     /* a silent program is no interpreter */
+	DRIVER_WORDS = 512,
 };
 
-/*
- * The first lines, which every Python parses; too old versions end at the version
- * check. The driver itself follows as a frame.
- */
-static const char boot[] =
-	"import os,sys\n"
-	"sys.version_info>=(3,6) or sys.exit('Python '+sys.version.split()[0]+"
-	"' is too old')\n"
-	"def read(n):\n"
-	" b=b''\n"
-	" while len(b)<n:\n"
-	"  c=os.read(3,n-len(b))\n"
-	"  c or os._exit(0)\n"
-	"  b+=c\n"
-	" return b\n"
-	"os.set_inheritable(3,False)\n"
-	"h=b'{\"t\":\"hello\"}'\n"
-	"os.write(3,len(h).to_bytes(4,'little')+h)\n"
-	"exec(compile(read(int.from_bytes(read(4),'little')),'<driver>','exec'),"
-	"{'__name__':'_od_driver'})\n";
+/* Its service is READY when the interpreter has sent hello. */
+struct driver {
+	struct runner runner;
+	struct loop *loop;
+	const struct spawn_user *user;
+	struct arena env_memory;
+	const char **env;
+	struct str prepare; /* executed first */
+
+	/* The interpreters to try. */
+	struct arena search;
+	const char *pythons[PYTHONS_MAX];
+	size_t pythons_n, python_at;
+	bool without_ipython; /* the current interpreter is tried without IPython */
+	char last_error[DRIVER_WORDS];
+
+	struct service service; /* its channel: frames */
+	struct driver_frames frames;
+	struct timer timer;
+	unsigned interrupts;
+
+	struct arena json;
+	uint64_t cell_id;
+	char cwd[FILE_PATH_MAX];
+	char version[64], mode[16], plain_reason[DRIVER_WORDS];
+};
 
 static void driver_launch_next(struct driver *d);
 static void driver_send_sigint(struct runner *r);
 static void driver_on_pause_end(struct timer *t);
-static void driver_on_start_timeout(struct timer *t);
+static void driver_on_load_timeout(struct timer *t);
 static void driver_escalate_interrupt(struct timer *t);
 
 static struct driver *driver_of(struct runner *r)
@@ -57,17 +60,15 @@ static struct driver *driver_of(struct runner *r)
 	return container_of(r, struct driver, runner);
 }
 
-void driver_enter(struct driver *d, enum runner_state to)
+static void driver_enter(struct driver *d, enum runner_state to)
 {
 	static const uint64_t patience[] = {
-		[RUNNER_STARTING] = DRIVER_HELLO_MS,
 		[RUNNER_LOADING] = RUNNER_START_MS,
 		[RUNNER_STOPPING] = RUNNER_INTERRUPT_MS,
 		[RUNNER_PAUSED] = 0,
 	};
 	timer_fn *const late[] = {
-		[RUNNER_STARTING] = driver_on_start_timeout,
-		[RUNNER_LOADING] = driver_on_start_timeout,
+		[RUNNER_LOADING] = driver_on_load_timeout,
 		[RUNNER_STOPPING] = driver_escalate_interrupt,
 		[RUNNER_PAUSED] = driver_on_pause_end,
 	};
@@ -81,33 +82,235 @@ void driver_enter(struct driver *d, enum runner_state to)
 	timer_set(d->loop, &d->timer, ms, late[to]);
 }
 
+/* --- Frames and text ------------------------------------------------------------- */
+
+static bool driver_has_cell(const struct driver *d)
+{
+	return d->runner.state == RUNNER_BUSY;
+}
+
+static void driver_on_printed(struct service *s, struct str text)
+{
+	struct driver *d = container_of(s, struct driver, service);
+
+	/* Output between cells is dropped. */
+	if (driver_has_cell(d))
+		cell_put_text(&d->runner.cell, text);
+}
+
+/* Adds a frame to those to be sent; the buffer keeps errors. key may be NULL. */
+static void driver_put(
+	struct driver *d, const char *op, const char *key, struct str value)
+{
+	struct buf body = BUF_INIT(DRIVER_FRAME_MAX * 2);
+	struct jw w;
+
+	jw_init(&w, &body);
+	jw_object(&w);
+	jw_key(&w, "op");
+	jw_cstr(&w, op);
+	jw_key(&w, "id");
+	jw_uint(&w, d->cell_id);
+	if (key) {
+		jw_key(&w, key);
+		jw_str(&w, value);
+	}
+	jw_end(&w);
+	if (body.err)
+		d->service.out.err = body.err;
+	driver_frame_put(&d->service.out, buf_view(&body));
+	buf_free(&body);
+}
+
+static void driver_copy_text(struct driver *d, struct json_val v, char *to, size_t n)
+{
+	struct str s = STR("");
+
+	if (json_str(v, &d->json, &s) < 0)
+		s = STR("");
+	snprintf(to, n, "%.*s", (int)(s.n < n ? s.n : n - 1), s.p);
+}
+
+static void driver_set_idle(struct driver *d)
+{
+	if (service_is_running(&d->service)) {
+		driver_enter(d, RUNNER_IDLE);
+		d->runner.ops->idle(d->runner.arg);
+	} else if (d->runner.state == RUNNER_BUSY) {
+		/*
+		 * A dying process gets no cell. The caller has the result of the last
+		 * one.
+		 */
+		driver_enter(d, RUNNER_STOPPING);
+	}
+}
+
+static int driver_on_hello(struct driver *d, struct json_val frame)
+{
+	struct str text = driver_text();
+	struct buf body = BUF_INIT(DRIVER_FRAME_MAX);
+	int r;
+
+	(void)frame;
+	if (d->runner.state != RUNNER_STARTING)
+		return ERR_SYNTAX;
+	buf_str(&body, text);
+	buf_fmt(&body, "\nmain_loop(%s)\n", d->without_ipython ? "True" : "False");
+	if (!body.err)
+		driver_frame_put(&d->service.out, buf_view(&body));
+	if (d->prepare.n)
+		driver_put(d, "prepare", "code", d->prepare);
+	r = body.err ? body.err : d->service.out.err;
+	buf_free(&body);
+	if (r)
+		return r;
+	service_set_ready(&d->service);
+	driver_enter(d, RUNNER_LOADING);
+	service_flush(&d->service);
+	return 0;
+}
+
+static int driver_on_ready(struct driver *d, struct json_val frame)
+{
+	if (d->runner.state != RUNNER_LOADING)
+		return ERR_SYNTAX;
+	driver_copy_text(
+		d, json_get(frame, "exe"), d->runner.python, sizeof(d->runner.python));
+	driver_copy_text(d, json_get(frame, "py"), d->version, sizeof(d->version));
+	driver_copy_text(d, json_get(frame, "mode"), d->mode, sizeof(d->mode));
+	driver_copy_text(
+		d, json_get(frame, "why"), d->plain_reason, sizeof(d->plain_reason));
+	log_info("kernel: %s, Python %s, %s%s%s", d->runner.python, d->version, d->mode,
+		d->plain_reason[0] ? ": " : "", d->plain_reason);
+	driver_set_idle(d);
+	return 0;
+}
+
+/* Acknowledges output. The driver waits for this, so that its next output comes later. */
+static int driver_send_ack(struct driver *d)
+{
+	driver_put(d, "seen", NULL, STR(""));
+	service_flush(&d->service);
+	return d->service.out.err;
+}
+
+static int driver_on_data(struct driver *d, struct json_val frame)
+{
+	struct json_val data = json_get(frame, "d");
+	struct str s;
+
+	if (driver_has_cell(d) &&
+		json_str(json_get(data, "text/plain"), &d->json, &s) == 0)
+		cell_put_text(&d->runner.cell, s);
+	if (driver_has_cell(d) &&
+		json_str(json_get(data, "image/png"), &d->json, &s) == 0)
+		cell_put_image(&d->runner.cell, s);
+	if (driver_has_cell(d))
+		rich_put(&d->runner.cell.rich, data, &d->json);
+	return driver_send_ack(d);
+}
+
+static int driver_on_error(struct driver *d, struct json_val frame)
+{
+	struct str s;
+
+	if (driver_has_cell(d) && json_str(json_get(frame, "text"), &d->json, &s) == 0)
+		cell_put_text(&d->runner.cell, s);
+	return driver_send_ack(d);
+}
+
+static int driver_on_done(struct driver *d, struct json_val frame)
+{
+	int64_t id;
+
+	if (json_i64(json_get(frame, "id"), &id) < 0 || (uint64_t)id != d->cell_id)
+		return ERR_SYNTAX;
+	d->runner.pause = 0;
+	if (d->runner.state == RUNNER_BUSY) {
+		d->runner.ops->done(d->runner.arg);
+		cell_reset(&d->runner.cell);
+	} else if (d->runner.state != RUNNER_STOPPING) {
+		return ERR_SYNTAX;
+	}
+	driver_set_idle(d);
+	return 0;
+}
+
+static int driver_handle_frame(struct driver *d, struct str text)
+{
+	static const struct {
+		const char *type;
+		int (*fn)(struct driver *d, struct json_val frame);
+	} types[] = {
+		{"hello", driver_on_hello},
+		{"ready", driver_on_ready},
+		{"execute_result", driver_on_data},
+		{"display_data", driver_on_data},
+		{"error", driver_on_error},
+		{"done", driver_on_done},
+	};
+	static const struct json_caps caps = {16, 1000, 100};
+	struct json_error e;
+	struct json json;
+	struct str type;
+	int r;
+
+	arena_rewind(&d->json);
+	r = json_parse(&json, text, &caps, &d->json, &e);
+	if (r == 0)
+		r = json_str(json_get(json_root(&json), "t"), &d->json, &type);
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(types); i++)
+		if (str_eq(type, str_c(types[i].type)))
+			return types[i].fn(d, json_root(&json));
+	return r ? r : ERR_SYNTAX;
+}
+
+/*
+ * Handles complete frames, each after the text printed before it. Frames are read in
+ * place, and handling one does not move the buffer.
+ */
+static int driver_handle_frames(struct driver *d)
+{
+	struct str frame;
+	int r;
+
+	while ((r = driver_frames_next(&d->frames, &frame)) == 0) {
+		service_drain_output(&d->service);
+		r = driver_handle_frame(d, frame);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int driver_on_received(struct service *s, char *bytes, size_t n)
+{
+	struct driver *d = container_of(s, struct driver, service);
+	int r = driver_frames_put(&d->frames, str_make(bytes, n));
+
+	r = r ? r : driver_handle_frames(d);
+	if (r >= 0)
+		return 0;
+	log_warn("kernel: the channel to the Python process is broken: %s", err_text(r));
+	/* A cell may have written into the channel. */
+	service_kill(s, NULL);
+	return r;
+}
+
 /* --- End of the process ---------------------------------------------------------- */
 
-static void driver_close_io(struct driver *d)
+static void driver_on_late(struct service *s)
 {
-	loop_close(d->loop, &d->pipe);
-	loop_close(d->loop, &d->channel);
-	spawn_report_close(&d->report);
-	driver_frames_free(&d->frames);
-	buf_free(&d->out);
-	arena_reset(&d->json);
-}
-
-void driver_kill(struct driver *d)
-{
-	if (d->dying || !d->runner.pid)
-		return;
-	d->dying = true;
-	tree_kill_now(d->runner.pid);
-}
-
-static void driver_on_start_timeout(struct timer *t)
-{
-	struct driver *d = container_of(t, struct driver, timer);
+	struct driver *d = container_of(s, struct driver, service);
 
 	snprintf(d->last_error, sizeof(d->last_error), "%s was not ready in time",
 		d->pythons[d->python_at]);
-	driver_kill(d);
+	service_kill(s, NULL);
+}
+
+static void driver_on_load_timeout(struct timer *t)
+{
+	driver_on_late(&container_of(t, struct driver, timer)->service);
 }
 
 /* Sends a second SIGINT, then kills the process. */
@@ -121,7 +324,7 @@ static void driver_escalate_interrupt(struct timer *t)
 		return;
 	}
 	log_info("kernel: a cell does not react to interrupts, so the kernel is killed");
-	driver_kill(d);
+	service_kill(&d->service, NULL);
 }
 
 /* --- Starting -------------------------------------------------------------------- */
@@ -153,30 +356,24 @@ static void driver_retry_start(struct driver *d)
 	driver_launch_next(d);
 }
 
-static void driver_on_exit(struct child *c, int status)
+static void driver_close_io(struct driver *d)
 {
-	struct driver *d = container_of(c, struct driver, child);
-	int err = spawn_read_outcome(&d->report);
-	bool busy;
+	driver_frames_free(&d->frames);
+	arena_reset(&d->json);
+}
 
-	/* The rest of the process group is killed: its output has no reader any more. */
-	kill(-d->runner.pid, SIGKILL);
-	/* Reads the last output, which may include the frame of a cell's end. */
-	d->dying = true;
-	for (int i = 0, r = 0; r == 0 && d->channel.fd >= 0 && i < DRIVER_LAST_READS; i++)
-		r = driver_read(d);
-	driver_drain(d, DRIVER_PIPE);
-	busy = d->runner.state == RUNNER_BUSY;
+static void driver_on_exit(struct service *s, const char *why, int status)
+{
+	struct driver *d = container_of(s, struct driver, service);
+	bool busy = d->runner.state == RUNNER_BUSY;
+
 	driver_close_io(d);
 	d->runner.pid = 0;
-	d->dying = false;
 	if (d->runner.state == RUNNER_STARTING || d->runner.state == RUNNER_LOADING) {
-		if (!d->last_error[0] && err < 0)
-			snprintf(d->last_error, sizeof(d->last_error), "%s: %s: %s",
-				d->pythons[d->python_at], d->report.step, err_text(err));
-		else if (!d->last_error[0])
-			snprintf(d->last_error, sizeof(d->last_error),
-				"%s ended during its start", d->pythons[d->python_at]);
+		if (!d->last_error[0])
+			snprintf(d->last_error, sizeof(d->last_error), "%s%s%s",
+				d->pythons[d->python_at],
+				why ? ": " : " ended at its start", why ? why : "");
 		driver_retry_start(d);
 		return;
 	}
@@ -187,58 +384,35 @@ static void driver_on_exit(struct child *c, int status)
 	driver_enter(d, RUNNER_PAUSED);
 }
 
-static int driver_spawn_python(struct driver *d, const char *path, int out, int channel)
+static const struct service_kind driver_service = {
+	.late = driver_on_late,
+	.received = driver_on_received,
+	.printed = driver_on_printed,
+	.exited = driver_on_exit,
+};
+
+static int driver_launch(struct driver *d, const char *path)
 {
-	const char *argv[] = {path, "-u", "-c", boot, NULL};
-	struct spawn sp = {
+	const char *argv[] = {path, "-u", "-c", driver_boot, NULL};
+	const struct spawn sp = {
 		.path = path,
 		.argv = argv,
 		.env = d->env,
 		.cwd = d->cwd,
 		.tty = -1,
-		.fds = {-1, out, out},
-		.channel = channel,
+		.fds = {-1, -1, -1},
 		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = d->user,
 	};
-	pid_t pid;
-	int r = spawn(&sp, &pid, &d->report);
+	int r = service_start(&d->service, &sp, SERVICE_SOCKET, DRIVER_HELLO_MS);
 
-	if (r == 0) {
-		d->runner.starts++;
-		d->runner.pid = pid;
-		children_watch(&d->child, pid, driver_on_exit);
-	}
-	return r;
-}
-
-static int driver_launch(struct driver *d, const char *path)
-{
-	int out[2] = {-1, -1}, pair[2] = {-1, -1};
-	int r = fd_pipe(out);
-
-	if (r == 0)
-		r = fd_socketpair(SOCK_STREAM, pair);
-	if (r == 0)
-		r = loop_add(d->loop, &d->pipe, out[0], EPOLLIN, driver_pipe_ready);
-	if (r == 0) {
-		out[0] = -1;
-		r = loop_add(
-			d->loop, &d->channel, pair[0], EPOLLIN, driver_channel_ready);
-	}
-	if (r == 0) {
-		pair[0] = -1;
-		driver_frames_init(&d->frames);
-		r = driver_spawn_python(d, path, out[1], pair[1]);
-	}
-	for (int i = 0; i < 2; i++) {
-		fd_close(&out[i]);
-		fd_close(&pair[i]);
-	}
-	if (r < 0)
-		driver_close_io(d);
-	return r;
+	if (r)
+		return r;
+	driver_frames_init(&d->frames);
+	d->runner.starts++;
+	d->runner.pid = d->service.pid;
+	return 0;
 }
 
 static void driver_launch_next(struct driver *d)
@@ -287,37 +461,37 @@ static void driver_start(struct runner *r, struct str cwd)
 static int driver_execute(struct runner *runner, struct str code, struct str cwd)
 {
 	struct driver *d = driver_of(runner);
-	size_t before = d->out.n;
+	size_t before = d->service.out.n;
 	bool moves;
 	int r;
 
-	if (d->dying)
+	if (!service_is_running(&d->service))
 		return -EAGAIN;
 	d->cell_id++;
 	moves = cwd.n < sizeof(d->cwd) && !str_eq(cwd, str_c(d->cwd));
 	if (moves)
 		driver_put(d, "chdir", "cwd", cwd);
 	driver_put(d, "exec", "code", code);
-	r = d->out.err;
+	r = d->service.out.err;
 	if (r) {
-		d->out.err = 0;
-		d->out.n = before;
+		d->service.out.err = 0;
+		d->service.out.n = before;
 		return r;
 	}
 	if (moves)
 		snprintf(d->cwd, sizeof(d->cwd), "%.*s", STR_ARG(cwd));
 	/* Output since the last cell is dropped: it is not of this cell. */
-	driver_drain(d, DRIVER_PIPE);
+	service_drain_output(&d->service);
 	driver_enter(d, RUNNER_BUSY);
-	driver_send(d);
+	service_flush(&d->service);
 	return 0;
 }
 
 /* A stopped process handles SIGINT only after SIGCONT. */
 static void driver_send_sigint(struct runner *r)
 {
-	kill(-r->pid, SIGINT);
-	kill(-r->pid, SIGCONT);
+	service_signal(&driver_of(r)->service, SIGINT);
+	service_signal(&driver_of(r)->service, SIGCONT);
 }
 
 static void driver_interrupt(struct runner *r)
@@ -332,7 +506,7 @@ static void driver_interrupt(struct runner *r)
 
 static void driver_stop_process(struct runner *r)
 {
-	driver_kill(driver_of(r));
+	service_kill(&driver_of(r)->service, NULL);
 }
 
 /* --- The object ------------------------------------------------------------------- */
@@ -375,9 +549,7 @@ static void driver_del(struct runner *r)
 {
 	struct driver *d = driver_of(r);
 
-	children_forget(&d->child);
-	if (r->pid)
-		tree_kill_now(r->pid);
+	service_forget(&d->service, true);
 	timer_cancel(d->loop, &d->timer);
 	driver_close_io(d);
 	cell_free(&r->cell);
@@ -408,11 +580,8 @@ struct runner *driver_new(struct loop *l, const char *const *env,
 		.loop = l,
 		.user = user,
 		.prepare = prepare,
-		.report.fd = -1,
-		.pipe.fd = -1,
-		.channel.fd = -1,
-		.out = BUF_INIT(DRIVER_OUT_MAX),
 	};
+	service_init(&d->service, &driver_service, l, DRIVER_OUT_MAX);
 	runner_init(&d->runner, &kind, ops, arg);
 	arena_init(&d->env_memory, IDENTITY_MEMORY_MAX);
 	arena_init(&d->search, IDENTITY_MEMORY_MAX);

@@ -25,5 +25,8 @@ struct runner *driver_new(struct loop *l, const char *const *env,
  * install(NAMESPACE), which also adds the functions to NAMESPACE.
  */
 struct str skills_text(void);
+/* The Python source of the driver, and of what reads and executes it: for python -c. */
+struct str driver_text(void);
+extern const char driver_boot[];
 
 #endif

@@ -1,8 +1,7 @@
-#include "kernel/kernel_private.h"
+#include "kernel/kernel.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "proc/tree.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +10,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-const char kernel_ended_itself[] = "it ended by itself";
+/* Times in milliseconds, and counts. The limits that a user can meet are in limits.h. */
+enum {
+	KERNEL_RETRY_MS = 10,     /* between attempts to connect to a starting kernel */
+	KERNEL_ASK_MS = 200,      /* for output to follow the first reply */
+	KERNEL_AGAIN_MS = 1000,   /* for any output after it; it may have been lost */
+	KERNEL_LAST_READS = 256,  /* of a dead kernel; sockets hold fewer messages */
+	KERNEL_BEATS_MISSED = 2,  /* heartbeats without an answer that are silence */
+	KERNEL_BEATS_UNHEARD = 6, /* heartbeats of a cell until the kernel is woken */
+	KERNEL_DEATH_MS = 500,    /* from a closed connection to the process's end */
+};
+
 static const char not_ready[] = "it was not ready in time";
 static const char kernel_info[] = "kernel_info_request";
 static const char no_memory[] = "there is no memory to wait for it";
@@ -26,7 +35,8 @@ static const enum zmtp_type types[] = {
 	[CONNECTION_HEARTBEAT] = ZMTP_REQ,
 };
 
-void kernel_enter(struct kernel *k, enum kernel_state s)
+/* Changes the state by a legal transition; cancels the timers of the old state. */
+static void kernel_enter(struct kernel *k, enum kernel_state s)
 {
 	static const unsigned from[] = {
 		[KERNEL_DEAD] = 1 << KERNEL_STARTING | 1 << KERNEL_ENDING,
@@ -42,6 +52,17 @@ void kernel_enter(struct kernel *k, enum kernel_state s)
 	k->state = s;
 	timer_cancel(k->setup.loop, &k->timer);
 	timer_cancel(k->setup.loop, &k->beat);
+}
+
+/* Ends the kernel from that step on, at once or after wait ms; the next steps follow. */
+static void kernel_end_from(
+	struct kernel *k, enum service_step step, uint64_t wait, const char *why)
+{
+	if (k->state == KERNEL_DEAD || k->state == KERNEL_DRAINING)
+		return;
+	if (k->state != KERNEL_ENDING)
+		kernel_enter(k, KERNEL_ENDING);
+	service_end(&k->service, step, wait, why);
 }
 
 /* --- Channels ------------------------------------------------------------------- */
@@ -62,14 +83,14 @@ static void kernel_channel_close(struct kernel_channel *ch)
 }
 
 /*
- * Handles a closed connection or a protocol error: the kernel is ended. It first gets
- * time to end by itself, so that its exit status is its own.
+ * Handles a protocol error (why), or a closed connection: the kernel is ended. It first
+ * gets time to end by itself, so that its exit status is its own.
  */
 static void kernel_channel_fail(struct kernel_channel *ch, const char *why)
 {
 	kernel_channel_close(ch);
 	if (ch->kernel->state != KERNEL_ENDING)
-		kernel_end_from(ch->kernel, KERNEL_BY_SIGKILL, KERNEL_DEATH_MS, why);
+		kernel_end_from(ch->kernel, SERVICE_KILL, KERNEL_DEATH_MS, why);
 }
 
 static void kernel_channel_flush(struct kernel_channel *ch)
@@ -100,7 +121,8 @@ static void kernel_channel_send(
 	kernel_channel_flush(ch);
 }
 
-void kernel_send_request(struct kernel *k, enum connection_channel to)
+/* Sends k->request if that channel is connected. */
+static void kernel_send_request(struct kernel *k, enum connection_channel to)
 {
 	kernel_channel_send(&k->channels[to], k->request.parts, JMSG_PARTS);
 }
@@ -273,7 +295,7 @@ static void kernel_channel_on_eof(struct kernel_channel *ch)
 	struct kernel *k = ch->kernel;
 
 	if (k->state != KERNEL_STARTING || ch->up) {
-		kernel_channel_fail(ch, kernel_ended_itself);
+		kernel_channel_fail(ch, NULL);
 		return;
 	}
 	kernel_channel_close(ch);
@@ -328,7 +350,7 @@ static void kernel_connect_channels(struct timer *t)
 	bool again = false;
 
 	if (now >= k->deadline) {
-		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
+		kernel_end_from(k, SERVICE_TERM, 0, not_ready);
 		return;
 	}
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
@@ -364,11 +386,11 @@ static void kernel_send_info_request(struct timer *t)
 	bool same = k->awaited == (REPLY | IDLE);
 
 	if (left == 0) {
-		kernel_end_from(k, KERNEL_BY_SIGTERM, 0, not_ready);
+		kernel_end_from(k, SERVICE_TERM, 0, not_ready);
 		return;
 	}
 	if (!same && kernel_make_info_request(k)) {
-		kernel_end_from(k, KERNEL_BY_SIGKILL, 0, no_memory);
+		kernel_end_from(k, SERVICE_KILL, 0, no_memory);
 		return;
 	}
 	timer_set(k->setup.loop, &k->timer,
@@ -382,23 +404,24 @@ static void kernel_close_channels(struct kernel *k)
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		kernel_channel_close(&k->channels[i]);
 	connection_remove(&k->connection);
-	spawn_report_close(&k->report);
 }
 
-static void kernel_on_exit(struct child *c, int status)
+static void kernel_ask_to_end(struct service *s)
 {
-	struct kernel *k = container_of(c, struct kernel, child);
-	struct kernel_channel *ch = k->channels;
-	int r = spawn_read_outcome(&k->report);
+	struct kernel *k = container_of(s, struct kernel, service);
 
-	/* The child is not reaped yet, so the group id is still its own. */
-	kernel_signal_group(k, SIGKILL);
-	if (k->state != KERNEL_ENDING) {
-		k->end_reason =
-			r < 0 && r != -EAGAIN ? k->report.step : kernel_ended_itself;
+	if (jmsg_restart_request(&k->session, &k->request) == 0)
+		kernel_send_request(k, CONNECTION_CONTROL);
+}
+
+static void kernel_on_exit(struct service *s, const char *why, int status)
+{
+	struct kernel *k = container_of(s, struct kernel, service);
+	struct kernel_channel *ch = k->channels;
+
+	if (k->state != KERNEL_ENDING)
 		kernel_enter(
 			k, k->state == KERNEL_BUSY ? KERNEL_DRAINING : KERNEL_ENDING);
-	}
 	/*
 	 * Reads the last output, up to a limit: another process may hold the socket and
 	 * write forever.
@@ -410,14 +433,15 @@ static void kernel_on_exit(struct child *c, int status)
 	if (k->state != KERNEL_ENDING)
 		kernel_enter(k, KERNEL_ENDING);
 	kernel_close_channels(k);
-	/*
-	 * The pid is valid up to here: callbacks of the reads may stop or kill the
-	 * kernel.
-	 */
-	k->pid = 0;
 	kernel_enter(k, KERNEL_DEAD);
-	k->setup.events->ended(k, k->end_reason, status);
+	k->setup.events->ended(k, why ? why : "it ended by itself", status);
 }
+
+static const struct service_kind kernel_service = {
+	.closed_why = "it closed its connection and did not end",
+	.ask = kernel_ask_to_end,
+	.exited = kernel_on_exit,
+};
 
 static int kernel_spawn_child(struct kernel *k)
 {
@@ -425,7 +449,6 @@ static int kernel_spawn_child(struct kernel *k)
 	const char *const *argv = NULL, *const *env = NULL;
 	char parent[] = "JPY_PARENT_PID=-2147483648";
 	struct spawn sp;
-	pid_t pid;
 	int r;
 
 	r = kernelspec_argv(s->spec, s->env, k->connection.file, &k->arena, &argv);
@@ -445,12 +468,7 @@ static int kernel_spawn_child(struct kernel *k)
 		.orphans_leave = true,
 		.user = s->user,
 	};
-	r = spawn(&sp, &pid, &k->report);
-	if (r)
-		return r;
-	k->pid = pid;
-	children_watch(&k->child, pid, kernel_on_exit);
-	return 0;
+	return service_start(&k->service, &sp, SERVICE_SILENT, 0);
 }
 
 int kernel_start(struct kernel *k)
@@ -471,7 +489,6 @@ int kernel_start(struct kernel *k)
 		kernel_close_channels(k);
 		return r;
 	}
-	k->end_reason = NULL;
 	k->beats = 0;
 	k->awaited = 0;
 	k->deadline = clock_ms() + s->start_ms;
@@ -526,8 +543,8 @@ void kernel_interrupt(struct kernel *k)
 		return;
 	/* A stopped process handles SIGINT only after SIGCONT. */
 	if (!k->setup.spec->by_message)
-		kernel_signal_group(k, SIGINT);
-	kernel_signal_group(k, SIGCONT);
+		service_signal(&k->service, SIGINT);
+	service_signal(&k->service, SIGCONT);
 	if (k->setup.spec->by_message &&
 		jmsg_plain_request(&k->session, "interrupt_request", &k->request) == 0)
 		kernel_send_request(k, CONNECTION_CONTROL);
@@ -538,18 +555,19 @@ void kernel_stop(struct kernel *k)
 	bool listens = k->channels[CONNECTION_CONTROL].up;
 
 	if (k->state != KERNEL_ENDING)
-		kernel_end_from(k, listens ? KERNEL_BY_MESSAGE : KERNEL_BY_SIGTERM, 0,
-			"it was stopped");
+		kernel_end_from(
+			k, listens ? SERVICE_ASK : SERVICE_TERM, 0, "it was stopped");
 }
 
 void kernel_kill(struct kernel *k)
 {
-	kernel_end_from(k, KERNEL_BY_SIGKILL, 0, "it was killed");
+	kernel_end_from(k, SERVICE_KILL, 0, "it was killed");
 }
 
 void kernel_init(struct kernel *k, const struct kernel_setup *setup)
 {
-	*k = (struct kernel){.setup = *setup, .connection.dir = -1, .report.fd = -1};
+	*k = (struct kernel){.setup = *setup, .connection.dir = -1};
+	service_init(&k->service, &kernel_service, setup->loop, 0);
 	arena_init(&k->arena, JMSG_ARENA_MAX);
 	for (size_t i = 0; i < CONNECTION_CHANNELS; i++)
 		k->channels[i] =
@@ -558,11 +576,7 @@ void kernel_init(struct kernel *k, const struct kernel_setup *setup)
 
 void kernel_free(struct kernel *k)
 {
-	if (k->pid) {
-		tree_kill_now(k->pid);
-		children_forget(&k->child);
-		k->pid = 0;
-	}
+	service_forget(&k->service, true);
 	kernel_close_channels(k);
 	timer_cancel(k->setup.loop, &k->timer);
 	timer_cancel(k->setup.loop, &k->beat);

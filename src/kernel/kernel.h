@@ -11,7 +11,7 @@
 #include "kernel/connection.h"
 #include "kernel/kernelspec.h"
 #include "loop/loop.h"
-#include "proc/children.h"
+#include "proc/service.h"
 
 struct kernel;
 
@@ -59,7 +59,7 @@ enum kernel_state {
 	KERNEL_IDLE,
 	KERNEL_BUSY,
 	KERNEL_DRAINING, /* the process has ended in a cell; its last output is read */
-	KERNEL_ENDING,   /* it is being ended, step by step */
+	KERNEL_ENDING,   /* its service is being ended, or has ended */
 };
 
 struct kernel_channel {
@@ -73,17 +73,14 @@ struct kernel_channel {
 struct kernel {
 	struct kernel_setup setup;
 	enum kernel_state state;
-	const char *end_reason; /* the reason of its end */
+	struct service service; /* the process */
 
-	/* Internal members of kernel*.c. */
+	/* Internal members. */
 	struct kernel_channel channels[CONNECTION_CHANNELS];
 	struct connection connection;
 	struct jmsg_session session;
 	struct jmsg_out request;
 	struct arena arena;
-	struct child child;
-	pid_t pid; /* also its process group; 0: none */
-	struct spawn_report report;
 	struct timer timer;   /* for the current state */
 	struct timer beat;    /* heartbeat, while a cell runs */
 	uint64_t deadline;    /* monotonic ms: deadline of ready or of the rest */
@@ -92,7 +89,6 @@ struct kernel {
 	enum jmsg_outcome outcome;
 	unsigned beats;        /* unanswered beats */
 	unsigned silent_beats; /* beats + 1 until the first message of the cell, then 0 */
-	size_t end_step;
 };
 
 /* Initializes a dead kernel; the objects that setup points to must outlive it. */

@@ -488,7 +488,7 @@ static void named_on_pause_end(struct timer *t)
 				: err_text(r));
 		return;
 	}
-	n->runner.pid = n->kernel.pid;
+	n->runner.pid = n->kernel.service.pid;
 	n->runner.starts++;
 }
 

@@ -1,12 +1,8 @@
 /*
  * An MCP server that runs in the sandbox and uses stdin and stdout: its process, which is
  * restarted when it ends, and the requests that it has not answered. The sandbox is its
- * only client, on behalf of all clients of the sandbox.
- *
- *   OFF -> HELLO -> READY -> PAUSED -> HELLO
- *
- * HELLO also leads to PAUSED. HELLO, READY and PAUSED lead to LEAVING; all states lead to
- * OFF.
+ * only client, on behalf of all clients of the sandbox. Its service is READY when it has
+ * answered initialize.
  */
 #ifndef MCP_MCP_CHILD_H
 #define MCP_MCP_CHILD_H
@@ -14,18 +10,9 @@
 #include "base/lines.h"
 #include "codec/http/jsonrpc.h"
 #include "limits.h"
-#include "proc/children.h"
-#include "proc/spawn.h"
+#include "proc/service.h"
 
 enum { MCP_WHY_MAX = 160 }; /* bytes of a sentence */
-
-enum mcp_child_state {
-	MCP_CHILD_OFF,   /* it does not run, and is not restarted */
-	MCP_CHILD_HELLO, /* it has not answered initialize */
-	MCP_CHILD_READY,
-	MCP_CHILD_PAUSED,   /* it has ended, and is restarted soon */
-	MCP_CHILD_STOPPING, /* it is being stopped: its input is closed */
-};
 
 struct mcp_child;
 
@@ -44,11 +31,11 @@ struct mcp_child_call {
 };
 
 struct mcp_child_ops {
-	/* The state has changed, except to LEAVING and OFF, which the owner causes. */
-	void (*on_state)(struct mcp_child *c, enum mcp_child_state from);
+	/* The service is READY or PAUSED now. */
+	void (*on_state)(struct mcp_child *c);
 	/* The server has sent a request or a notification, except progress and ping. */
 	void (*on_message)(struct mcp_child *c, const struct jsonrpc *m);
-	/* In LEAVING: the process has ended, the state is OFF. */
+	/* After mcp_child_stop: the process has ended. */
 	void (*on_stopped)(struct mcp_child *c);
 };
 
@@ -56,37 +43,30 @@ struct mcp_child {
 	struct list node; /* in the owner's list */
 	const struct mcp_child_ops *ops;
 	void *arg;
-	struct loop *loop;
 	const struct spawn_user *user;
 	const char *cwd;
 	char name[MCP_NAME_MAX + 1];
 	struct arena memory; /* of what follows */
 	const char *path, *const *argv, *const *env;
 
-	enum mcp_child_state state;
 	char why[MCP_WHY_MAX]; /* why it is not ready */
-	pid_t pid;
-	struct child child;
-	struct spawn_report report;
-	struct io in, out; /* its standard input and output; fd -1: closed */
-	struct buf send;
+	struct service service;
 	struct lines lines; /* of its standard output */
 	struct list calls;  /* newest first */
 	struct mcp_child_call hello;
 	uint64_t last_id;
 	unsigned bad_lines; /* lines that are no messages; the first is logged */
-	uint64_t since;     /* of the state */
-	uint64_t pause;
-	bool sigterm_sent; /* LEAVING: it has been sent a SIGTERM */
-	struct timer timer;
+	bool stopping;      /* mcp_child_stop was called */
 };
 
-/* Starts the process. changed reports a failure, possibly before this returns. */
+/* Prepares a zeroed child. */
+void mcp_child_init(struct mcp_child *c, struct loop *loop);
+/* Starts the process. on_state reports a failure, possibly before this returns. */
 void mcp_child_start(struct mcp_child *c);
 /*
  * Stops the server: all requests are answered with why, and its input is closed. SIGTERM
- * and SIGKILL follow if it does not end. ops->left is called at the end; if the process
- * does not run, before this returns.
+ * and SIGKILL follow if it does not end. ops->on_stopped is called at the end; if the
+ * process does not run, before this returns.
  */
 void mcp_child_stop(struct mcp_child *c, const char *why);
 /*

@@ -84,7 +84,7 @@ static void mcp_hub_answer_update(struct update *u)
 	struct jw w;
 
 	LIST_EACH (const struct mcp_child, c, &u->hub->proxy.children, node)
-		if (c->state != MCP_CHILD_READY)
+		if (c->service.state != SERVICE_READY)
 			buf_fmt(&log, "%s%s: %s", log.n ? "\n" : "", c->name,
 				c->why[0] ? c->why : "it is not ready yet");
 	mcp_hub_unlink_update(u);
@@ -102,7 +102,8 @@ static void mcp_hub_answer_update(struct update *u)
 static bool mcp_hub_is_settled(const struct hub *h)
 {
 	LIST_EACH (const struct mcp_child, c, &h->proxy.children, node)
-		if (c->state == MCP_CHILD_HELLO)
+		if (c->service.state != SERVICE_READY &&
+			c->service.state != SERVICE_PAUSED)
 			return false;
 	return true;
 }
@@ -112,12 +113,12 @@ static void mcp_hub_on_update_timer(struct timer *t)
 	mcp_hub_answer_update(container_of(t, struct update, timer));
 }
 
-/* Answers from the loop, because the caller of changed may itself be such a request. */
-static void mcp_hub_on_state(struct mcp_child *c, enum mcp_child_state from)
+/* Answers from the loop, because the caller of on_state may itself be such a request. */
+static void mcp_hub_on_state(struct mcp_child *c)
 {
 	struct hub *h = c->arg;
 
-	mcp_relay_on_state(&h->proxy, c, from);
+	mcp_relay_on_state(&h->proxy, c);
 	if (!mcp_hub_is_settled(h))
 		return;
 	LIST_EACH (struct update, u, &h->updates, node)
@@ -333,13 +334,10 @@ static struct entry *mcp_hub_entry_new(struct hub *h)
 	e->child = (struct mcp_child){
 		.ops = &child_ops,
 		.arg = h,
-		.loop = h->box->loop,
 		.user = h->box->user,
 		.cwd = h->box->shell_setup->cwd,
-		.report.fd = -1,
-		.in.fd = -1,
-		.out.fd = -1,
 	};
+	mcp_child_init(&e->child, h->box->loop);
 	arena_init(&e->child.memory, MCP_MEMORY_MAX);
 	return e;
 }

@@ -23,8 +23,7 @@ struct mcp_proxy {
 
 void mcp_relay_on_message(
 	struct mcp_proxy *p, struct mcp_child *c, const struct jsonrpc *m);
-void mcp_relay_on_state(
-	struct mcp_proxy *p, struct mcp_child *c, enum mcp_child_state from);
+void mcp_relay_on_state(struct mcp_proxy *p, struct mcp_child *c);
 /* c is about to leave the list: its questions are dropped. */
 void mcp_relay_drop_child(struct mcp_proxy *p, const struct mcp_child *c);
 /* The servers have changed: notifies all clients that the lists are new. */

@@ -496,14 +496,15 @@ static void mcp_relay_resend_state(struct mcp_proxy *p, struct mcp_child *c)
 	}
 }
 
-void mcp_relay_on_state(
-	struct mcp_proxy *p, struct mcp_child *c, enum mcp_child_state from)
+void mcp_relay_on_state(struct mcp_proxy *p, struct mcp_child *c)
 {
-	if (c->state == MCP_CHILD_READY)
+	bool ready = c->service.state == SERVICE_READY;
+
+	if (ready)
 		mcp_relay_resend_state(p, c);
-	if (c->state == MCP_CHILD_PAUSED)
+	else
 		mcp_relay_drop_child(p, c);
-	if (c->state == MCP_CHILD_READY || from == MCP_CHILD_READY)
+	if (ready || c->service.was_ready)
 		mcp_relay_lists_changed(p);
 }
 

@@ -2,128 +2,49 @@
 #include "plugin/external_private.h"
 
 #include "action/session.h"
-#include "base/backoff.h"
 #include "base/env.h"
-#include "base/fd.h"
-#include "proc/tree.h"
 #include "proc/which.h"
 #include "shell/shell.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 static void external_start_process(struct external *e);
-static void external_on_pause_end(struct timer *t);
-static void external_on_timeout(struct timer *t);
+
+#define TO(state) (1u << (state))
 
 static void external_enter(struct external *e, enum external_state to)
 {
-	enum {
-		OFF = 1 << EXTERNAL_OFF,
-		LACKING = 1 << EXTERNAL_LACKING,
-		PROBING = 1 << EXTERNAL_PROBING,
-		RESTING = 1 << EXTERNAL_RESTING,
-		STARTING = 1 << EXTERNAL_STARTING,
-		READY = 1 << EXTERNAL_READY,
-		ABSENT = 1 << EXTERNAL_ABSENT,
-		ENDING = 1 << EXTERNAL_ENDING,
-		PAUSED = 1 << EXTERNAL_PAUSED,
+	static const unsigned next[] = {
+		[EXTERNAL_OFF] = TO(EXTERNAL_LACKING) | TO(EXTERNAL_PROBING) |
+			TO(EXTERNAL_RESTING) | TO(EXTERNAL_RUNNING),
+		[EXTERNAL_LACKING] = TO(EXTERNAL_LACKING) | TO(EXTERNAL_PROBING) |
+			TO(EXTERNAL_RESTING) | TO(EXTERNAL_RUNNING) | TO(EXTERNAL_OFF),
+		[EXTERNAL_PROBING] = TO(EXTERNAL_LACKING) | TO(EXTERNAL_RESTING) |
+			TO(EXTERNAL_RUNNING) | TO(EXTERNAL_OFF),
+		[EXTERNAL_RESTING] =
+			TO(EXTERNAL_LACKING) | TO(EXTERNAL_RUNNING) | TO(EXTERNAL_OFF),
+		[EXTERNAL_RUNNING] = TO(EXTERNAL_RUNNING) | TO(EXTERNAL_ABSENT) |
+			TO(EXTERNAL_LACKING) | TO(EXTERNAL_OFF),
+		[EXTERNAL_ABSENT] = TO(EXTERNAL_ABSENT) | TO(EXTERNAL_RUNNING) |
+			TO(EXTERNAL_LACKING) | TO(EXTERNAL_OFF),
 	};
-	static const unsigned from[] = {
-		[EXTERNAL_OFF] = LACKING | PROBING | RESTING | STARTING | READY | ABSENT |
-			ENDING | PAUSED,
-		/* From the last three: a built-in plugin that has given up. */
-		[EXTERNAL_LACKING] = OFF | LACKING | PROBING | RESTING | PAUSED |
-			STARTING | ABSENT | ENDING,
-		[EXTERNAL_PROBING] = OFF | LACKING | PAUSED,
-		[EXTERNAL_RESTING] = OFF | LACKING | PAUSED,
-		[EXTERNAL_STARTING] = OFF | LACKING | PROBING | RESTING | PAUSED,
-		[EXTERNAL_READY] = STARTING | ABSENT,
-		[EXTERNAL_ABSENT] = STARTING | READY | ABSENT,
-		/* Again, if it has closed its channel and is killed for that. */
-		[EXTERNAL_ENDING] = STARTING | READY | ABSENT | ENDING,
-		[EXTERNAL_PAUSED] = STARTING | READY | ABSENT | ENDING,
-	};
-	uint64_t ms = 0;
 
-	assert(from[to] & 1U << e->state);
+	assert(next[e->state] & TO(to));
 	e->state = to;
 	e->since = loop_now(e->box->loop);
-	timer_cancel(e->box->loop, &e->timer);
-	if (to == EXTERNAL_PROBING)
-		ms = PLUGIN_PROBE_MS;
-	else if (to == EXTERNAL_STARTING)
-		ms = e->manifest.ready_ms;
-	else if (to == EXTERNAL_ENDING)
-		ms = PLUGIN_END_MS;
-	else if (to == EXTERNAL_PAUSED)
-		ms = e->pause;
-	if (ms)
-		timer_set(e->box->loop, &e->timer, ms,
-			to == EXTERNAL_PAUSED ? external_on_pause_end
-					      : external_on_timeout);
-}
-
-/* --- The end of the process ------------------------------------------------ */
-
-/*
- * Sets the pause before the next start. It grows with each end, and starts anew after the
- * process was ready for PLUGIN_STEADY_MS.
- */
-static void external_update_pause(struct external *e)
-{
-	if (e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PROBING)
-		return;
-	e->failed_early = e->state != EXTERNAL_READY;
-	if (e->state == EXTERNAL_READY &&
-		loop_now(e->box->loop) - e->since >= PLUGIN_STEADY_MS)
-		e->pause = 0;
-	e->pause = backoff(e->pause, PLUGIN_PAUSE_MS, PLUGIN_PAUSE_MAX_MS);
-}
-
-void external_set_ending(struct external *e)
-{
-	external_update_pause(e);
-	if (e->state != EXTERNAL_PROBING)
-		external_enter(e, EXTERNAL_ENDING);
-}
-
-void external_kill(struct external *e, const char *why)
-{
-	if (!e->pid || e->kill_reason[0])
-		return;
-	snprintf(e->kill_reason, sizeof(e->kill_reason), "%s", why);
-	external_set_ending(e);
-	tree_kill_now(e->pid);
-}
-
-static void external_on_timeout(struct timer *t)
-{
-	struct external *e = container_of(t, struct external, timer);
-	char words[PLUGIN_WHY_MAX];
-
-	if (e->state == EXTERNAL_PROBING)
-		snprintf(words, sizeof(words), "it took more than %d seconds",
-			PLUGIN_PROBE_MS / 1000);
-	else if (e->state == EXTERNAL_ENDING)
-		snprintf(words, sizeof(words), "it has closed its channel");
-	else
-		snprintf(words, sizeof(words), "it was not ready within %llu seconds",
-			(unsigned long long)e->manifest.ready_ms / 1000);
-	external_kill(e, words);
 }
 
 /* --- Check of a process that does not answer ---------------------------------------- */
 
 static void external_on_ping_timeout(struct timer *t)
 {
-	external_kill(container_of(t, struct external, ping_timer),
-		"it does not respond: it answered neither a call nor a ping in time");
+	service_kill(&container_of(t, struct external, ping_timer)->service,
+		"it does not respond: it answered neither a call nor a ping "
+		"in time");
 }
 
 /*
@@ -135,8 +56,7 @@ void external_send_ping(struct external *e, uint64_t since)
 	uint64_t now = loop_now(e->box->loop), most = e->manifest.call_ms;
 	uint64_t end = since + most, ms = most < PLUGIN_PING_MS ? most : PLUGIN_PING_MS;
 
-	if (timer_is_armed(&e->ping_timer) ||
-		(e->state != EXTERNAL_READY && e->state != EXTERNAL_ABSENT))
+	if (timer_is_armed(&e->ping_timer) || !service_is_running(&e->service))
 		return;
 	if (end > now + ms)
 		ms = end - now;
@@ -149,24 +69,7 @@ void external_cancel_ping(struct external *e)
 	timer_cancel(e->box->loop, &e->ping_timer);
 }
 
-/* --- The reason of the end ---------------------------------------------------------- */
-
-/* Appends the reason of the end of a process. */
-static void external_put_end_reason(struct external *e, int status, struct buf *why)
-{
-	int err = spawn_read_outcome(&e->report);
-
-	if (e->kill_reason[0])
-		buf_puts(why, e->kill_reason);
-	else if (err < 0 && err != -EAGAIN && err != -EINTR)
-		buf_fmt(why, "%s: %s", e->report.step, err_text(err));
-	else if (WIFSIGNALED(status))
-		buf_fmt(why, "it ended (signal %d)", WTERMSIG(status));
-	else
-		buf_fmt(why, "it ended (exit status %d)", WEXITSTATUS(status));
-	if (e->last[0] && (e->state == EXTERNAL_PROBING || e->failed_early))
-		buf_fmt(why, ": %.150s", e->last);
-}
+/* --- The end of the process ------------------------------------------------ */
 
 /* The plugin cannot be started until the cause is removed. */
 static void external_set_lacking(struct external *e, const char *why)
@@ -189,41 +92,65 @@ static void external_pause(struct external *e, const char *why)
 {
 	char words[PLUGIN_WHY_MAX * 2];
 
-	external_enter(e, EXTERNAL_PAUSED);
+	external_enter(e, EXTERNAL_RUNNING);
+	service_pause(&e->service);
 	snprintf(e->end_reason, sizeof(e->end_reason), "%s", why);
 	snprintf(words, sizeof(words), "%s; it is started again after %llu ms", why,
-		(unsigned long long)e->pause);
+		(unsigned long long)e->service.pause);
 	plugin_mark_unavailable(e->plug, words);
-	external_fail_calls(e, e->failed_early, why);
+	external_fail_calls(e, !e->service.was_ready, why);
 }
 
-static void external_on_exit(struct child *c, int status)
+static struct external *external_of_service(struct service *s)
 {
-	struct external *e = container_of(c, struct external, child);
-	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
-	bool good = e->state == EXTERNAL_PROBING && status == 0 && !e->kill_reason[0];
+	return container_of(s, struct external, service);
+}
 
-	/* Processes that are left in its group have no peer any more. */
-	kill(-e->pid, SIGKILL);
-	external_drain(e);
-	external_update_pause(e);
+static void external_on_late(struct service *s)
+{
+	struct external *e = external_of_service(s);
+	char words[PLUGIN_WHY_MAX];
+
 	if (e->state == EXTERNAL_PROBING)
-		buf_puts(&why, "its probe failed: ");
-	external_put_end_reason(e, status, &why);
-	external_close(e);
+		snprintf(words, sizeof(words), "it took more than %d seconds",
+			PLUGIN_PROBE_MS / 1000);
+	else
+		snprintf(words, sizeof(words), "it was not ready within %llu seconds",
+			(unsigned long long)e->manifest.ready_ms / 1000);
+	service_kill(s, words);
+}
+
+static void external_on_exit(struct service *s, const char *killed, int status)
+{
+	struct external *e = external_of_service(s);
+	bool probed = e->state == EXTERNAL_PROBING;
+	struct buf why = BUF_INIT(PLUGIN_WHY_MAX * 4);
+
+	external_on_printed(s, STR("\n"));
+	external_end_io(e);
 	external_cancel_ping(e);
-	e->pid = 0;
-	e->kill_reason[0] = '\0';
-	if (good) {
+	if (probed && status == 0 && !killed) {
 		e->probed = true;
 		external_start_process(e);
-	} else if (e->state == EXTERNAL_PROBING) {
-		external_set_lacking(e, buf_cstr(&why) ? why.p : "its probe failed");
-	} else if (external_is_unavailable(e)) {
-		external_set_lacking(e, e->plug->why);
-	} else {
-		external_pause(e, buf_cstr(&why) ? why.p : "it ended");
+		return;
 	}
+	buf_puts(&why, probed ? "its probe failed: " : "");
+	if (killed)
+		buf_puts(&why, killed);
+	else if (WIFSIGNALED(status))
+		buf_fmt(&why, "it ended (signal %d)", WTERMSIG(status));
+	else
+		buf_fmt(&why, "it ended (exit status %d)", WEXITSTATUS(status));
+	if (e->last[0] && !s->was_ready)
+		buf_fmt(&why, ": %.150s", e->last);
+	if (!buf_cstr(&why))
+		buf_reset(&why);
+	if (probed)
+		external_set_lacking(e, why.n ? why.p : "its probe failed");
+	else if (external_is_unavailable(e))
+		external_set_lacking(e, e->plug->why);
+	else
+		external_pause(e, why.n ? why.p : "it ended");
 	buf_free(&why);
 }
 
@@ -247,64 +174,29 @@ static bool external_find_program(
 	return which_find(word, env_value(e->env, "PATH"), path) == 0;
 }
 
-static int external_spawn(
-	struct external *e, const char *path, const char **argv, int out, int channel)
+/* talks: the process has the channel. */
+static int external_launch(struct external *e, const char **argv, bool talks)
 {
-	struct spawn sp = {
+	char path[FILE_PATH_MAX];
+	const struct spawn sp = {
 		.path = path,
 		.argv = argv,
 		.env = e->env,
 		.cwd = e->dir,
 		.cwd_needed = true,
 		.tty = -1,
-		.fds = {-1, out, out},
-		.channel = channel,
+		.fds = {-1, -1, -1},
 		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = e->box->shell_setup->user,
 	};
-	pid_t pid;
-	int r = spawn(&sp, &pid, &e->report);
 
-	if (r == 0) {
-		e->pid = pid;
-		children_watch(&e->child, pid, external_on_exit);
-	}
-	return r;
-}
-
-/* talks: the process has the channel. */
-static int external_launch(struct external *e, const char **argv, bool talks)
-{
-	int out[2] = {-1, -1}, pair[2] = {-1, -1};
-	char path[FILE_PATH_MAX];
-	int r = external_find_program(e, argv[0], path) ? fd_pipe(out) : -ENOENT;
-
-	if (r == 0 && talks)
-		r = fd_socketpair(SOCK_STREAM, pair);
-	if (r == 0)
-		r = loop_add(
-			e->box->loop, &e->pipe, out[0], EPOLLIN, external_pipe_ready);
-	if (r == 0) {
-		out[0] = -1;
-		e->last[0] = '\0';
-		lines_init(
-			&e->lines, (e->builtin ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) - 1);
-		if (talks)
-			r = loop_add(e->box->loop, &e->channel, pair[0], EPOLLIN,
-				external_channel_ready);
-	}
-	if (r == 0) {
-		pair[0] = -1;
-		r = external_spawn(e, path, argv, out[1], talks ? pair[1] : 0);
-	}
-	for (int i = 0; i < 2; i++) {
-		fd_close(&out[i]);
-		fd_close(&pair[i]);
-	}
-	if (r < 0)
-		external_close(e);
-	return r;
+	if (!external_find_program(e, argv[0], path))
+		return -ENOENT;
+	e->last[0] = '\0';
+	lines_init(&e->lines, (e->builtin ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) - 1);
+	return service_start(&e->service, &sp, talks ? SERVICE_SOCKET : SERVICE_PRINTS,
+		talks ? e->manifest.ready_ms : PLUGIN_PROBE_MS);
 }
 
 static void external_send_hello(struct external *e)
@@ -326,7 +218,7 @@ static void external_send_hello(struct external *e)
 	jw_str(&w, act_box_cwd(e->box));
 	jw_end(&w);
 	if (frame.err || external_send(e, buf_view(&frame)) < 0)
-		external_kill(e, "the sandbox is out of memory");
+		service_kill(&e->service, "the sandbox is out of memory");
 	buf_free(&frame);
 }
 
@@ -370,7 +262,7 @@ static void external_start_process(struct external *e)
 		buf_fmt(&why, "%s: %s", argv[0], err_text(r));
 		external_set_lacking(e, buf_cstr(&why) ? why.p : "out of memory");
 	} else {
-		external_enter(e, probes ? EXTERNAL_PROBING : EXTERNAL_STARTING);
+		external_enter(e, probes ? EXTERNAL_PROBING : EXTERNAL_RUNNING);
 		if (!probes) {
 			e->starts++;
 			external_send_hello(e);
@@ -379,10 +271,23 @@ static void external_start_process(struct external *e)
 	buf_free(&why);
 }
 
-static void external_on_pause_end(struct timer *t)
+static void external_on_restart(struct service *s)
 {
-	external_start_process(container_of(t, struct external, timer));
+	external_start_process(external_of_service(s));
 }
+
+const struct service_kind external_service = {
+	.pause_ms = PLUGIN_PAUSE_MS,
+	.pause_max_ms = PLUGIN_PAUSE_MAX_MS,
+	.steady_ms = PLUGIN_STEADY_MS,
+	.closed_ms = PLUGIN_END_MS,
+	.closed_why = "it has closed its channel",
+	.late = external_on_late,
+	.received = external_on_received,
+	.printed = external_on_printed,
+	.exited = external_on_exit,
+	.restart = external_on_restart,
+};
 
 void external_recheck(struct external *e)
 {
@@ -398,10 +303,10 @@ void external_wake(struct external *e)
 void external_set_ready(struct external *e)
 {
 	/* A process that was killed may have sent "ready" before. */
-	if (e->state == EXTERNAL_READY || e->state == EXTERNAL_ENDING)
+	if (e->service.state != SERVICE_STARTING)
 		return;
-	external_enter(e, EXTERNAL_READY);
-	spawn_report_close(&e->report);
+	external_enter(e, EXTERNAL_RUNNING);
+	service_set_ready(&e->service);
 	plugin_mark_ready(e->plug);
 	if (e->builtin && e->builtin->on_ready)
 		e->builtin->on_ready(e->plug);
@@ -412,13 +317,14 @@ void external_set_absent(struct external *e, struct str why)
 {
 	char words[PLUGIN_WHY_MAX];
 
-	if (e->state == EXTERNAL_ENDING)
+	if (e->service.state == SERVICE_ENDING)
 		return;
 	snprintf(words, sizeof(words), "%.*s",
 		(int)(why.n < sizeof(words) ? why.n : sizeof(words) - 1), why.p);
 	/* The reason of the end, if the process ends now. */
 	snprintf(e->last, sizeof(e->last), "%s", words);
 	external_enter(e, EXTERNAL_ABSENT);
+	service_set_unready(&e->service);
 	plugin_mark_unavailable(e->plug, words);
 	external_fail_calls(e, true, words);
 }
@@ -450,15 +356,14 @@ void external_stop(struct plugin_instance *p)
 	struct external *e = p->data;
 
 	p->data = NULL;
-	if (e->channel.fd >= 0)
+	if (e->service.channel == SERVICE_SOCKET && e->service.pid)
 		external_send_op(e, "stop", 0);
 	external_enter(e, EXTERNAL_OFF);
 	external_fail_calls(e, true, "the sandbox is stopping");
 	timer_cancel(e->box->loop, &e->noise_timer);
 	external_cancel_ping(e);
-	children_forget(&e->child);
-	external_close(e);
-	e->pid = 0;
+	service_forget(&e->service, false);
+	external_end_io(e);
 }
 
 void external_write_info(const struct plugin_instance *p, struct jw *w)
@@ -473,10 +378,10 @@ void external_write_info(const struct plugin_instance *p, struct jw *w)
 		jw_key(w, "ended");
 		jw_cstr(w, e->end_reason);
 	}
-	if (!e->pid)
+	if (!e->service.pid)
 		return;
 	jw_key(w, "pid");
-	jw_int(w, e->pid);
+	jw_int(w, e->service.pid);
 	jw_key(w, "calls");
 	jw_uint(w, e->calls_n);
 }

@@ -196,7 +196,7 @@ void external_pump(struct external *e)
 	struct call *c;
 
 	/* Restarts at the front, because an answer may bring the next call. */
-	while (e->state == EXTERNAL_READY && (c = external_find_waiting(e)))
+	while (e->service.state == SERVICE_READY && (c = external_find_waiting(e)))
 		external_send_call(c);
 }
 
@@ -222,9 +222,9 @@ static void external_on_call_timeout(struct timer *t)
 /* Whether a call may wait: not if the process failed to start, or is unavailable. */
 static bool external_can_queue(const struct external *e)
 {
-	return e->state == EXTERNAL_PROBING || e->state == EXTERNAL_STARTING ||
-		((e->state == EXTERNAL_ENDING || e->state == EXTERNAL_PAUSED) &&
-			!e->failed_early);
+	return e->state == EXTERNAL_PROBING ||
+		(e->state == EXTERNAL_RUNNING &&
+			(e->service.state == SERVICE_STARTING || e->service.was_ready));
 }
 
 static struct call *external_find_abandoned(struct external *e)
@@ -268,7 +268,7 @@ static void external_submit_call(struct call *c, uint64_t ms)
 		external_fail_absent(c, "too many calls are waiting for it");
 		return;
 	}
-	if (e->state == EXTERNAL_READY)
+	if (e->service.state == SERVICE_READY)
 		external_send_call(c);
 	else if (e->state == EXTERNAL_LACKING &&
 		loop_now(e->box->loop) - e->since >= PLUGIN_AGAIN_MS)

@@ -1,36 +1,13 @@
 /* Input and output of the process of an external plugin: frames, and what it prints. */
 #include "plugin/external_private.h"
 
-#include "base/fd.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-enum { DRAIN_READS = 16 }; /* more than a socket or a pipe holds */
-
-static char room[PLUGIN_READ]; /* for a single read; used up before the next */
 
 static bool external_is_noisy(const struct external *e)
 {
 	return e->noise >= PLUGIN_NOISE_MAX;
-}
-
-/*
- * Does not read from a process that sends too much: the kernel's buffers fill up, and it
- * blocks.
- */
-static void external_update_events(struct external *e)
-{
-	uint32_t in = external_is_noisy(e) ? 0 : EPOLLIN;
-
-	if (e->pipe.fd >= 0)
-		loop_set_events(e->box->loop, &e->pipe, in);
-	if (e->channel.fd >= 0)
-		loop_set_events(
-			e->box->loop, &e->channel, in | (e->out.n ? EPOLLOUT : 0));
 }
 
 static void external_on_noise_timer(struct timer *t)
@@ -41,7 +18,7 @@ static void external_on_noise_timer(struct timer *t)
 		log_warn("plugin %s: %u more lines are not shown", e->plugin.name,
 			e->dropped);
 	e->noise = e->dropped = e->changes = 0;
-	external_update_events(e);
+	service_set_deaf(&e->service, false);
 }
 
 bool external_count_noise(struct external *e)
@@ -55,7 +32,10 @@ bool external_count_noise(struct external *e)
 			external_on_noise_timer);
 	e->noise++;
 	if (external_is_noisy(e))
-		external_update_events(e);
+		/*
+		 * The kernel's buffers fill up, and a process that sends too much blocks.
+		 */
+		service_set_deaf(&e->service, true);
 	return true;
 }
 
@@ -72,8 +52,10 @@ static void external_end_line(struct external *e)
 		log_info("plugin %s: %s", e->plugin.name, e->line);
 }
 
-static void external_put_output(struct external *e, struct str text)
+void external_on_printed(struct service *s, struct str text)
 {
+	struct external *e = container_of(s, struct external, service);
+
 	for (size_t i = 0; i < text.n; i++)
 		if (text.p[i] == '\n')
 			external_end_line(e);
@@ -81,60 +63,26 @@ static void external_put_output(struct external *e, struct str text)
 			e->line[e->line_n++] = text.p[i];
 }
 
-/* 0: there may be more; 1: nothing now; negative: the end. */
-static int external_read_pipe(struct external *e)
-{
-	ssize_t n = read(e->pipe.fd, room, sizeof(room));
-
-	if (n < 0)
-		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
-	external_put_output(e, str_make(room, (size_t)n));
-	return n ? 0 : ERR_CLOSED;
-}
-
-void external_pipe_ready(struct io *io, uint32_t events)
-{
-	struct external *e = container_of(io, struct external, pipe);
-
-	(void)events;
-	if (external_read_pipe(e) < 0)
-		loop_close(e->box->loop, io);
-}
-
 /* --- Frames --------------------------------------------------------------- */
-
-static void external_flush(struct external *e)
-{
-	while (e->out.n && e->channel.fd >= 0) {
-		ssize_t n = send(e->channel.fd, e->out.p, e->out.n, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			break; /* the reader detects a broken channel */
-		buf_consume(&e->out, (size_t)n);
-	}
-	if (!e->out.n)
-		buf_free(&e->out);
-	external_update_events(e);
-}
 
 int external_send(struct external *e, struct str frame)
 {
-	if (frame.n >= PLUGIN_OUT_MAX - e->out.n)
+	struct buf *out = &e->service.out;
+
+	if (frame.n >= PLUGIN_OUT_MAX - out->n)
 		return ERR_LIMIT;
-	buf_str(&e->out, frame);
-	buf_putc(&e->out, '\n');
-	if (e->out.err) {
+	buf_str(out, frame);
+	buf_putc(out, '\n');
+	if (out->err) {
 		/*
 		 * An incomplete frame must not stay: there may be space for its end only.
 		 */
-		int r = e->out.err;
+		int r = out->err;
 
-		external_kill(e, "the sandbox is out of memory");
+		service_kill(&e->service, "the sandbox is out of memory");
 		return r;
 	}
-	external_flush(e);
+	service_flush(&e->service);
 	return 0;
 }
 
@@ -161,14 +109,14 @@ bool external_builtin_is_running(const struct plugin_instance *p)
 {
 	const struct external *e = p->data;
 
-	return e->pid != 0;
+	return e->service.pid != 0;
 }
 
 void external_builtin_send_op(struct plugin_instance *p, const char *op)
 {
 	struct external *e = p->data;
 
-	if (e->state == EXTERNAL_READY)
+	if (e->service.state == SERVICE_READY)
 		external_send_op(e, op, 0);
 }
 
@@ -216,41 +164,19 @@ static int external_handle_frame(struct external *e, struct str line, const char
 	return 0;
 }
 
-static int external_read_channel(struct external *e, const char **why)
+int external_on_received(struct service *s, char *bytes, size_t n)
 {
-	ssize_t n = recv(e->channel.fd, room, sizeof(room), 0);
-	struct str in, line;
-	int r = 0;
-
-	if (n < 0)
-		return errno == EINTR ? 0 : errno == EAGAIN ? 1 : -errno;
-	if (n == 0)
-		return ERR_CLOSED;
-	external_cancel_ping(e);
-	in = str_make(room, (size_t)n);
-	while (!r && !(r = lines_next(&e->lines, &in, &line)))
-		r = external_handle_frame(e, line, why);
-	return r < 0 ? r : 0;
-}
-
-void external_channel_ready(struct io *io, uint32_t events)
-{
-	struct external *e = container_of(io, struct external, channel);
+	struct external *e = container_of(s, struct external, service);
+	struct str in = str_make(bytes, n), line;
 	const char *why = NULL;
 	char words[PLUGIN_WHY_MAX];
 	int r = 0;
 
-	if (events & EPOLLOUT)
-		external_flush(e);
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-		r = external_read_channel(e, &why);
+	external_cancel_ping(e);
+	while (!r && !(r = lines_next(&e->lines, &in, &line)))
+		r = external_handle_frame(e, line, &why);
 	if (r >= 0)
-		return;
-	loop_close(e->box->loop, io);
-	if (r == ERR_CLOSED || r == -ECONNRESET) {
-		external_set_ending(e);
-		return;
-	}
+		return 0;
 	if (r == ERR_LIMIT)
 		snprintf(words, sizeof(words), "it has sent a frame of more than %d MiB",
 			(e->builtin ? OBSERVATION_MAX : PLUGIN_FRAME_MAX) >> 20);
@@ -258,29 +184,13 @@ void external_channel_ready(struct io *io, uint32_t events)
 		snprintf(words, sizeof(words),
 			"it has sent a line that is not a frame: %s",
 			why ? why : err_text(r));
-	external_kill(e, words);
+	service_kill(s, words);
+	return r;
 }
 
-void external_drain(struct external *e)
+void external_end_io(struct external *e)
 {
-	const char *why = NULL;
-
-	for (int i = 0; i < DRAIN_READS && e->channel.fd >= 0; i++)
-		if (external_read_channel(e, &why))
-			break;
-	for (int i = 0; i < DRAIN_READS && e->pipe.fd >= 0; i++)
-		if (external_read_pipe(e))
-			break;
-	external_end_line(e);
-}
-
-void external_close(struct external *e)
-{
-	loop_close(e->box->loop, &e->pipe);
-	loop_close(e->box->loop, &e->channel);
-	spawn_report_close(&e->report);
-	lines_free(&e->lines);
-	buf_free(&e->out);
-	arena_reset(&e->json);
 	e->line_n = 0;
+	lines_free(&e->lines);
+	arena_reset(&e->json);
 }

@@ -132,11 +132,8 @@ static struct external *external_object_new(struct box *box)
 			.stop = external_stop,
 			.info = external_write_info},
 		.box = box,
-		.report.fd = -1,
-		.pipe.fd = -1,
-		.channel.fd = -1,
-		.out = BUF_INIT(PLUGIN_OUT_MAX),
 	};
+	service_init(&e->service, &external_service, box->loop, PLUGIN_OUT_MAX);
 	arena_init(&e->memory, PLUGIN_MEMORY_MAX);
 	arena_init(&e->json, PLUGIN_JSON_MAX);
 	return e;

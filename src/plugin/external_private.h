@@ -8,25 +8,16 @@
 #include "limits.h"
 #include "plugin/external.h"
 #include "plugin/manifest.h"
-#include "proc/children.h"
-#include "proc/spawn.h"
+#include "proc/service.h"
 
-/*
- *   OFF -> PROBING -> STARTING -> READY <-> ABSENT
- *
- * A missing need or a failed probe leads to LACKING. The end of the process leads to
- * PAUSED, possibly through ENDING. From both the plugin starts again.
- */
+/* While a process is wanted the state is RUNNING, and the service has the details. */
 enum external_state {
-	EXTERNAL_OFF,      /* not started yet, or stopped for good */
-	EXTERNAL_LACKING,  /* a need is missing; a call checks again */
-	EXTERNAL_PROBING,  /* the probe runs */
-	EXTERNAL_RESTING,  /* all needs are met; the first call starts it */
-	EXTERNAL_STARTING, /* the process runs and is not ready yet */
-	EXTERNAL_READY,
+	EXTERNAL_OFF,     /* not started yet, or stopped for good */
+	EXTERNAL_LACKING, /* a need is missing; a call checks again */
+	EXTERNAL_PROBING, /* the probe runs */
+	EXTERNAL_RESTING, /* all needs are met; the first call starts it */
+	EXTERNAL_RUNNING,
 	EXTERNAL_ABSENT, /* the process runs and has reported why it is unavailable */
-	EXTERNAL_ENDING, /* it has closed its channel, or was killed */
-	EXTERNAL_PAUSED, /* it has ended, and is restarted soon */
 };
 
 struct call;
@@ -49,22 +40,12 @@ struct external {
 	char missing[PLUGIN_WHY_MAX];
 
 	enum external_state state;
-	struct timer timer; /* of the state */
-	bool probed;        /* the probe has succeeded */
-	bool failed_early;  /* ended before it was ready: calls fail at once */
-	uint64_t since;     /* of the state */
-	uint64_t pause;     /* ms before the next start; 0: none so far */
+	bool probed;    /* the probe has succeeded */
+	uint64_t since; /* of the state */
 	unsigned starts;
-	char kill_reason[PLUGIN_WHY_MAX]; /* why it was killed; or empty */
 
-	/* The process. */
-	pid_t pid; /* also its process group; 0: none */
-	struct child child;
-	struct spawn_report report;
-	struct io pipe;    /* stdout and stderr */
-	struct io channel; /* frames */
+	struct service service; /* its channel: frames */
 	struct lines lines;
-	struct buf out; /* frames to be sent */
 	struct arena json;
 	char line[PLUGIN_LINE_MAX], last[PLUGIN_LINE_MAX];
 	size_t line_n;
@@ -87,6 +68,8 @@ struct external {
 
 /* --- external.c: the life cycle of the process */
 
+extern const struct service_kind external_service;
+
 /* Starts the plugin: p->own becomes e. */
 void external_begin(struct external *e, struct plugin_instance *p);
 /* For struct plugin. */
@@ -97,10 +80,6 @@ void external_stop(struct plugin_instance *p);
 void external_recheck(struct external *e);
 /* A call has come in RESTING: starts the process. */
 void external_wake(struct external *e);
-/* Kills the process. why is the reason of its end. */
-void external_kill(struct external *e, const char *why);
-/* The process has closed its channel, or will: new calls wait for the next start. */
-void external_set_ending(struct external *e);
 /* The process has reported that it is ready, or why it is unavailable. */
 void external_set_ready(struct external *e);
 void external_set_absent(struct external *e, struct str why);
@@ -115,17 +94,15 @@ void external_cancel_ping(struct external *e);
 
 /* --- external_io.c: the channel, and what the process prints */
 
-/* Closes everything that leads to the process. */
-void external_close(struct external *e);
-/* The process has ended: reads its last output. Called before external_close. */
-void external_drain(struct external *e);
+/* Drops incomplete frames and lines. */
+void external_end_io(struct external *e);
 /* Queues a frame. ERR_LIMIT: the process does not read. */
 int external_send(struct external *e, struct str frame) MUST_USE;
 /* Sends a frame with the member op alone, and id unless that is 0, if there is space. */
 void external_send_op(struct external *e, const char *op, uint64_t id);
-/* Called by the loop. */
-void external_pipe_ready(struct io *io, uint32_t events);
-void external_channel_ready(struct io *io, uint32_t events);
+/* For struct service_kind. */
+void external_on_printed(struct service *s, struct str text);
+int external_on_received(struct service *s, char *bytes, size_t n);
 
 /* --- external_call.c: calls and their replies */
 

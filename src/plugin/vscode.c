@@ -1,10 +1,7 @@
 /*
  * The plugin for an editor in a browser: openvscode-server or code-server, found in the
- * image or installed by a plugin's folder, on the port VSCODE_PORT.
- *
- *   STARTING -> UP          a process accepts connections at the port
- *   STARTING, UP -> PAUSED  the process has ended
- *   PAUSED -> STARTING, or GONE after too many quick ends
+ * image or installed by a plugin's folder, on the port VSCODE_PORT. The editor is ready
+ * when it accepts connections at the port. It is given up after too many quick ends.
  */
 #include "plugin/table.h"
 
@@ -12,42 +9,34 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "limits.h"
-#include "proc/children.h"
-#include "proc/tree.h"
+#include "proc/service.h"
 #include "proc/which.h"
 #include "shell/shell.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum {
 	VSCODE_LOOK_MS = 100,  /* between two checks whether code-server listens */
 	VSCODE_PAUSE_MS = 250, /* before a restart, doubling */
+	VSCODE_PAUSE_MAX_MS = 4000,
 	VSCODE_ENV_MAX = 1024, /* variables that code-server is given */
 };
 
 enum { UUID_TEXT = 37, PATH_MAX_HERE = 1024, WORD = 128, ARGS_MAX = 16 };
 
-enum vscode_state { STARTING, UP, PAUSED, GONE };
-
 struct vscode {
-	enum vscode_state state;
+	struct service service;
 	struct plugin_instance *plug;
 	char program[FILE_PATH_MAX];
 	char token[UUID_TEXT];
 	char base[PATH_MAX_HERE]; /* --server-base-path; or empty */
 	uint16_t port;
-	pid_t pid; /* 0: none */
-	struct child child;
-	struct spawn_report report;
-	struct io out;   /* stdout and stderr */
-	struct io probe; /* a connection to its port */
-	struct timer timer;
+	struct io probe;       /* a connection to its port */
+	struct timer timer;    /* until the next probe */
 	uint64_t started;      /* monotonic ms */
 	unsigned failures;     /* quick ends in a row */
 	char words[WORD];      /* the line that is being read */
@@ -60,12 +49,9 @@ static struct loop *vscode_loop(const struct vscode *v)
 	return v->plug->box->loop;
 }
 
-static void vscode_enter(struct vscode *v, enum vscode_state to)
+static bool vscode_is_given_up(const struct vscode *v)
 {
-	assert(v->state != GONE);
-	assert(to != UP || v->state == STARTING);
-	v->state = to;
-	timer_cancel(vscode_loop(v), &v->timer);
+	return v->failures == VSCODE_FAILURES_MAX;
 }
 
 /* --- The program ------------------------------------------------------------------ */
@@ -134,8 +120,10 @@ static int vscode_make_token(char out[UUID_TEXT])
 
 /* --- Output ----------------------------------------------------------------------- */
 
-static void vscode_put_output(struct vscode *v, struct str text)
+static void vscode_on_printed(struct service *s, struct str text)
 {
+	struct vscode *v = container_of(s, struct vscode, service);
+
 	while (text.n) {
 		char c = text.p[0];
 
@@ -150,26 +138,6 @@ static void vscode_put_output(struct vscode *v, struct str text)
 	}
 }
 
-/* True: the output has ended. */
-static bool vscode_read_output(struct vscode *v)
-{
-	char room[4096];
-	ssize_t n = v->out.fd < 0 ? 0 : read(v->out.fd, room, sizeof(room));
-
-	if (n > 0)
-		vscode_put_output(v, str_make(room, (size_t)n));
-	return n == 0;
-}
-
-static void vscode_on_output(struct io *io, uint32_t events)
-{
-	struct vscode *v = container_of(io, struct vscode, out);
-
-	(void)events;
-	if (vscode_read_output(v))
-		loop_close(vscode_loop(v), io);
-}
-
 /* --- Check of the port ------------------------------------------------------------ */
 
 static void vscode_on_probe(struct io *io, uint32_t events)
@@ -179,9 +147,10 @@ static void vscode_on_probe(struct io *io, uint32_t events)
 
 	(void)events;
 	loop_close(vscode_loop(v), io);
-	if (r < 0 || v->state != STARTING)
+	if (r < 0 || v->service.state != SERVICE_STARTING)
 		return;
-	vscode_enter(v, UP);
+	timer_cancel(vscode_loop(v), &v->timer);
+	service_set_ready(&v->service);
 	plugin_mark_ready(v->plug);
 }
 
@@ -197,12 +166,6 @@ static void vscode_check_ready(struct timer *t)
 	struct vscode *v = container_of(t, struct vscode, timer);
 	int fd;
 
-	if (loop_now(vscode_loop(v)) - v->started > VSCODE_START_MS) {
-		snprintf(v->last_words, sizeof(v->last_words),
-			"no program listens on the port");
-		tree_kill_now(v->pid);
-		return;
-	}
 	loop_close(vscode_loop(v), &v->probe);
 	fd = fd_connect_tcp(vscode_probe_address(v->plug->box->config->address), v->port);
 	if (fd >= 0 &&
@@ -213,55 +176,53 @@ static void vscode_check_ready(struct timer *t)
 
 /* --- The process ------------------------------------------------------------------ */
 
-static void vscode_restart(struct timer *t);
-
 static void vscode_fail(struct vscode *v, const char *words)
 {
 	char why[PLUGIN_WHY_MAX];
-	uint64_t pause = VSCODE_PAUSE_MS << v->failures;
 
-	if (++v->failures == VSCODE_FAILURES_MAX) {
-		vscode_enter(v, GONE);
-	} else {
-		vscode_enter(v, PAUSED);
-		timer_set(vscode_loop(v), &v->timer, pause, vscode_restart);
-	}
+	if (++v->failures < VSCODE_FAILURES_MAX)
+		service_pause(&v->service);
 	snprintf(why, sizeof(why), "%s%s",
-		v->state == GONE
+		vscode_is_given_up(v)
 			? "it ended after several starts and is not started again: "
 			: "",
 		words);
 	plugin_mark_unavailable(v->plug, why);
 }
 
-static void vscode_close_io(struct vscode *v)
+static void vscode_stop_probe(struct vscode *v)
 {
-	loop_close(vscode_loop(v), &v->out);
+	timer_cancel(vscode_loop(v), &v->timer);
 	loop_close(vscode_loop(v), &v->probe);
-	spawn_report_close(&v->report);
 }
 
-static void vscode_on_exit(struct child *c, int status)
+static void vscode_on_late(struct service *s)
 {
-	struct vscode *v = container_of(c, struct vscode, child);
-	int err = spawn_read_outcome(&v->report);
+	struct vscode *v = container_of(s, struct vscode, service);
+
+	vscode_stop_probe(v);
+	snprintf(v->last_words, sizeof(v->last_words), "no program listens on the port");
+	service_kill(s, NULL);
+}
+
+static void vscode_on_exit(struct service *s, const char *failure, int status)
+{
+	struct vscode *v = container_of(s, struct vscode, service);
 	char why[PLUGIN_WHY_MAX];
 
-	/* Processes left in its group have no editor any more. */
-	kill(-v->pid, SIGKILL);
-	vscode_read_output(v);
-	vscode_put_output(v, STR("\n"));
-	if (err < 0 && err != -EAGAIN)
-		snprintf(why, sizeof(why), "%s: %s", v->report.step, err_text(err));
+	vscode_stop_probe(v);
+	vscode_on_printed(s, STR("\n"));
+	if (failure)
+		snprintf(why, sizeof(why), "%s", failure);
 	else
 		snprintf(why, sizeof(why), "it has ended (%s %d)%s%s",
 			WIFSIGNALED(status) ? "signal" : "exit status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
 			v->last_words[0] ? ": " : "", v->last_words);
-	vscode_close_io(v);
-	v->pid = 0;
-	if (loop_now(vscode_loop(v)) - v->started > VSCODE_STEADY_MS)
+	if (loop_now(vscode_loop(v)) - v->started > VSCODE_STEADY_MS) {
 		v->failures = 0;
+		s->pause = 0;
+	}
 	vscode_fail(v, why);
 }
 
@@ -280,7 +241,7 @@ static const char *const *vscode_make_coder_env(
 }
 
 /* Both programs receive the address and the token, each by its own options. */
-static int vscode_spawn(struct vscode *v, int out)
+static int vscode_spawn(struct vscode *v)
 {
 	const struct box *box = v->plug->box;
 	char place[WORD], port[16], password[WORD], cwd[FILE_PATH_MAX];
@@ -299,7 +260,7 @@ static int vscode_spawn(struct vscode *v, int out)
 		.env = box->shell_setup->env,
 		.cwd = cwd,
 		.tty = -1,
-		.fds = {-1, out, out},
+		.fds = {-1, -1, -1},
 		.dies_with_parent = true,
 		.orphans_leave = true,
 		.user = box->shell_setup->user,
@@ -312,29 +273,7 @@ static int vscode_spawn(struct vscode *v, int out)
 	snprintf(cwd, sizeof(cwd), "%.*s", STR_ARG(act_box_cwd(box)));
 	if (coder)
 		sp.env = vscode_make_coder_env(sp.env, password, mine, ARRAY_LEN(mine));
-	return spawn(&sp, &v->pid, &v->report);
-}
-
-static int vscode_start_process(struct vscode *v)
-{
-	int out[2] = {-1, -1};
-	int r = fd_pipe(out);
-
-	if (r == 0)
-		r = loop_add(vscode_loop(v), &v->out, out[0], EPOLLIN, vscode_on_output);
-	if (r == 0) {
-		out[0] = -1;
-		r = vscode_spawn(v, out[1]);
-	}
-	if (r == 0) {
-		timer_set(vscode_loop(v), &v->timer, VSCODE_LOOK_MS, vscode_check_ready);
-		children_watch(&v->child, v->pid, vscode_on_exit);
-	} else if (v->pid) {
-		tree_kill_now(v->pid);
-	}
-	fd_close(&out[0]);
-	fd_close(&out[1]);
-	return r;
+	return service_start(&v->service, &sp, SERVICE_PRINTS, VSCODE_START_MS);
 }
 
 /*
@@ -351,13 +290,12 @@ static int vscode_check_port(const struct vscode *v)
 	return 0;
 }
 
-static void vscode_restart(struct timer *t)
+static void vscode_start_editor(struct service *s)
 {
-	struct vscode *v = container_of(t, struct vscode, timer);
+	struct vscode *v = container_of(s, struct vscode, service);
 	char why[PLUGIN_WHY_MAX];
 	int r = vscode_check_port(v);
 
-	vscode_enter(v, STARTING);
 	v->started = loop_now(vscode_loop(v));
 	v->words_n = 0;
 	v->last_words[0] = '\0';
@@ -366,14 +304,24 @@ static void vscode_restart(struct timer *t)
 		vscode_fail(v, why);
 		return;
 	}
-	r = vscode_start_process(v);
+	r = vscode_spawn(v);
 	if (r < 0) {
-		vscode_close_io(v);
-		v->pid = 0;
 		snprintf(why, sizeof(why), "%.128s: %s", v->program, err_text(r));
 		vscode_fail(v, why);
+		return;
 	}
+	timer_set(vscode_loop(v), &v->timer, VSCODE_LOOK_MS, vscode_check_ready);
 }
+
+static const struct service_kind vscode_service = {
+	.pause_ms = VSCODE_PAUSE_MS,
+	.pause_max_ms = VSCODE_PAUSE_MAX_MS,
+	.steady_ms = VSCODE_STEADY_MS,
+	.late = vscode_on_late,
+	.printed = vscode_on_printed,
+	.exited = vscode_on_exit,
+	.restart = vscode_start_editor,
+};
 
 /* --- The plugin ------------------------------------------------------------------- */
 
@@ -385,7 +333,7 @@ static void vscode_reply_token(struct plugin_instance *p, struct request *rq)
 	jw_init(&w, request_out(rq));
 	jw_object(&w);
 	jw_key(&w, "token");
-	if (v && v->state != GONE)
+	if (v && !vscode_is_given_up(v))
 		jw_cstr(&w, v->token);
 	else
 		jw_null(&w);
@@ -402,10 +350,9 @@ static struct vscode *vscode_new(struct plugin_instance *p, uint16_t port)
 	*v = (struct vscode){
 		.plug = p,
 		.port = port,
-		.report.fd = -1,
-		.out.fd = -1,
 		.probe.fd = -1,
 	};
+	service_init(&v->service, &vscode_service, p->box->loop, 0);
 	if (vscode_make_token(v->token) == 0)
 		return v;
 	free(v);
@@ -437,7 +384,7 @@ static int vscode_start(struct plugin_instance *p)
 	snprintf(v->program, sizeof(v->program), "%s", program);
 	vscode_find_base_path(env, v->base);
 	p->data = v;
-	vscode_restart(&v->timer);
+	vscode_start_editor(&v->service);
 	return 0;
 }
 
@@ -446,11 +393,8 @@ static void vscode_stop(struct plugin_instance *p)
 	struct vscode *v = p->data;
 
 	p->data = NULL;
-	children_forget(&v->child);
-	timer_cancel(vscode_loop(v), &v->timer);
-	if (v->pid)
-		tree_kill_now(v->pid);
-	vscode_close_io(v);
+	vscode_stop_probe(v);
+	service_forget(&v->service, true);
 	free(v);
 }
 
@@ -458,14 +402,14 @@ static void vscode_write_info(const struct plugin_instance *p, struct jw *w)
 {
 	const struct vscode *v = p->data;
 
-	if (!v || !v->pid)
+	if (!v || !v->service.pid)
 		return;
 	jw_key(w, "program");
 	jw_cstr(w, v->program);
 	jw_key(w, "port");
 	jw_uint(w, v->port);
 	jw_key(w, "pid");
-	jw_int(w, v->pid);
+	jw_int(w, v->service.pid);
 }
 
 static const struct plugin_endpoint routes[] = {

@@ -2,7 +2,7 @@
 #include "base/embed.h"
 
 #include "base/fd.h"
-#include "kernel/driver_private.h"
+#include "kernel/driver.h"
 #include "tests/tap.h"
 
 #include <fcntl.h>
