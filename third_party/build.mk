@@ -12,8 +12,11 @@ ZLIB = third_party/src/zlib
 # Bytes are put together with shifts, not with unaligned loads, which are
 # undefined and which gcc turns into the same loads anyway.
 FLAGS_BEARSSL = -I$(BEARSSL)/inc -I$(BEARSSL)/src -DBR_LE_UNALIGNED=0 -DBR_BE_UNALIGNED=0 $(SMALL)
-# Tables of 11 KB are made when they are first needed.
-FLAGS_ZLIB = -DHAVE_UNISTD_H -DDYNAMIC_CRC_TABLE -DBUILDFIXED $(FAST)
+# Tables of 11 KB are made when they are first needed. Only the inner loops of inflating and of
+# checksums are faster with -O2.
+FAST_ZLIB = inffast adler32 crc32
+FLAGS_ZLIB = -DHAVE_UNISTD_H -DDYNAMIC_CRC_TABLE -DBUILDFIXED \
+	$(if $(filter $(FAST_ZLIB),$*),$(FAST),$(SMALL))
 
 SRC_BEARSSL = $(sort $(wildcard $(BEARSSL)/src/*.c $(BEARSSL)/src/*/*.c))
 SRC_ZLIB = $(addprefix $(ZLIB)/,adler32.c compress.c crc32.c deflate.c inffast.c \

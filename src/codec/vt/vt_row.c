@@ -119,10 +119,13 @@ void vt_row_clear(struct vt *vt, struct row *row)
 
 void vt_row_align(struct vt *vt, struct row *row)
 {
-	static const char letters[VT_COLUMNS] = {[0 ... VT_COLUMNS - 1] = 'E'};
+	/* Filled at the first use: a constant takes 1 KB of the program. */
+	static char letters[VT_COLUMNS];
 
+	if (!letters[0])
+		memset(letters, 'E', sizeof(letters));
 	vt_row_clear(vt, row);
-	row->text = (char *)letters;
+	row->text = letters;
 	row->n = row->cols = VT_COLUMNS;
 	row->chunk = CHUNK_NONE;
 }

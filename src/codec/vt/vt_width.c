@@ -11,7 +11,10 @@
  * In ascending order. Unassigned code points between two of the same width belong to
  * them.
  */
-static const struct vt_span spans[] = {
+static const struct {
+	uint32_t first;
+	uint32_t last : 24, width : 8;
+} spans[] = {
 	{0x0300, 0x036f, 0},
 	{0x0483, 0x0489, 0},
 	{0x0591, 0x05bd, 0},
@@ -430,7 +433,8 @@ struct vt_span vt_find_span(uint32_t cp)
 		else if (cp > spans[mid].last)
 			low = mid + 1;
 		else
-			return spans[mid];
+			return (struct vt_span){
+				spans[mid].first, spans[mid].last, spans[mid].width};
 	}
 	gap.first = low > 0 ? spans[low - 1].last + 1 : 0xa0;
 	gap.last = low < ARRAY_LEN(spans) ? spans[low].first - 1 : 0x10ffff;

@@ -289,27 +289,31 @@ void priv_writer_end(void)
 }
 
 /* Sends a request. Returns 0 or its error. *fd is the fd of the reply, or -1. */
-static int priv_writer_call(struct writer_request *q, const char *path, int *fd)
+static int priv_writer_call(
+	enum writer_op op, const char *path, mode_t mode, bool sync, int *fd)
 {
+	static struct writer_request q;
 	ssize_t n;
 	int r = -EACCES, err;
 
 	*fd = -1;
 	if (companion.sock < 0)
 		return r;
-	if (strlen(path) >= sizeof(q->path))
+	if (strlen(path) >= sizeof(q.path))
 		return -ENAMETOOLONG;
-	memcpy(q->path, path, strlen(path) + 1);
-	err = fd_send_record(companion.sock, q, sizeof(*q), -1);
+	q.op = op;
+	q.mode = mode;
+	q.sync = sync;
+	memcpy(q.path, path, strlen(path) + 1);
+	err = fd_send_record(companion.sock, &q, sizeof(q), -1);
 	n = err ? err : fd_recv_record(companion.sock, &r, sizeof(r), fd);
 	return n < 0 ? (int)n : n == (ssize_t)sizeof(r) ? r : -EIO;
 }
 
 int priv_writer_make_folder(const char *path)
 {
-	static struct writer_request q = {.op = WRITER_FOLDER};
 	int fd;
-	int r = priv_writer_call(&q, path, &fd);
+	int r = priv_writer_call(WRITER_FOLDER, path, 0, false, &fd);
 
 	fd_close(&fd);
 	return r;
@@ -317,18 +321,16 @@ int priv_writer_make_folder(const char *path)
 
 int priv_writer_open(const char *path)
 {
-	static struct writer_request q = {.op = WRITER_OPEN};
 	int fd;
-	int r = priv_writer_call(&q, path, &fd);
+	int r = priv_writer_call(WRITER_OPEN, path, 0, false, &fd);
 
 	return r ? r : fd < 0 ? -EIO : fd;
 }
 
 int priv_writer_commit(mode_t mode, bool sync)
 {
-	struct writer_request q = {.op = WRITER_COMMIT, .mode = mode, .sync = sync};
 	int fd;
-	int r = priv_writer_call(&q, "", &fd);
+	int r = priv_writer_call(WRITER_COMMIT, "", mode, sync, &fd);
 
 	fd_close(&fd);
 	return r;
