@@ -325,24 +325,24 @@ int engine_create(const struct engine *e, const struct buf *body, const char *na
 	struct reply reply;
 	int r = body->err;
 
-	reply_init(&reply);
 	if (!r && !name)
 		r = engine_make_temp_name(own);
-	if (!r) {
-		r = engine_request(&calm, &reply, "POST", buf_view(body),
-			"/containers/create?name=%s", name ? name : own);
+	if (r)
+		return r;
+	r = engine_request(&calm, &reply, "POST", buf_view(body),
+		"/containers/create?name=%s", name ? name : own);
+	if (r) {
 		/*
 		 * A container with a given name stays: the next process that needs the
 		 * name removes it.
 		 */
-		if (r && !name)
+		if (!name)
 			engine_undo_create(e, own, own);
-	}
-	if (!r && name && reply.status == 409)
+	} else if (name && reply.status == 409) {
 		r = 1;
-	else if (!r && reply.status != 201)
+	} else if (reply.status != 201) {
 		r = e->silent ? ERR_TYPE : engine_fail_reply(&reply, NULL, "%s", doing);
-	if (!r) {
+	} else {
 		reply_read_id(&reply, made, sizeof(made));
 		buf_puts(id, made);
 		if (!id->n || !buf_cstr(id))

@@ -182,18 +182,20 @@ static int append_make_index(
 			append_write_entry(&list, entry, &c);
 	}
 	buf_putc(&list, ']');
-	r = r < 0 ? r : 0;
-	if (!r && !a->made)
+	if (r < 0)
+		goto out;
+	if (!a->made) {
 		r = out_fail("give the od-runtime-client for one of its architectures "
 			     "with --client",
 			"%.*s contains only images of architectures without a client",
 			STR_ARG(a->from.text));
-	if (!r) {
-		edit_object(&text, json_doc_root(&index->doc), edits, ARRAY_LEN(edits));
-		*root = (struct content){0};
-		memcpy(root->media, index->media, strlen(index->media) + 1);
-		r = text.err ? text.err : append_add_new(a, buf_view(&text), true, root);
+		goto out;
 	}
+	edit_object(&text, json_doc_root(&index->doc), edits, ARRAY_LEN(edits));
+	*root = (struct content){0};
+	memcpy(root->media, index->media, strlen(index->media) + 1);
+	r = text.err ? text.err : append_add_new(a, buf_view(&text), true, root);
+out:
 	buf_free(&list);
 	buf_free(&text);
 	return r;
@@ -301,13 +303,12 @@ static int append_run_command(struct append *a)
 	if (!r)
 		r = append_make_images(a, &root);
 	jw_end(&a->report);
-	if (!r) {
-		out_step("writing %.*s", STR_ARG(a->to.text));
-		r = store_write(&a->to,
-			(const struct store_item *)(const void *)a->items.p,
-			a->items.n / sizeof(struct store_item));
-		out_step_end();
-	}
+	if (r)
+		return r;
+	out_step("writing %.*s", STR_ARG(a->to.text));
+	r = store_write(&a->to, (const struct store_item *)(const void *)a->items.p,
+		a->items.n / sizeof(struct store_item));
+	out_step_end();
 	return r ? r : append_print_result(a, &root);
 }
 

@@ -474,24 +474,33 @@ int append_make_image(struct append *a, struct manifest *m, struct content *out)
 		.a = a, .m = m, .own = none, .config = BUF_INIT(INJECT_MANIFEST_MAX)};
 	int r = append_read_config(&p);
 
-	if (!r)
-		r = append_find_own_layer(&p);
-	if (!r)
-		r = append_scan_layers(&p);
-	if (!r && !p.drop_in)
+	if (r)
+		goto out;
+	r = append_find_own_layer(&p);
+	if (r)
+		goto out;
+	r = append_scan_layers(&p);
+	if (r)
+		goto out;
+	if (!p.drop_in)
 		probe_note_openhands(a->from.text);
-	if (!r)
-		r = append_choose_shell(&p);
-	if (!r)
-		r = append_add_base_layers(&p);
-	if (!r)
-		r = append_make_layer(&p);
-	if (!r)
-		r = append_write_config(&p);
-	if (!r)
-		r = append_write_manifest(&p, out);
-	if (!r)
-		append_report_image(&p, out);
+	r = append_choose_shell(&p);
+	if (r)
+		goto out;
+	r = append_add_base_layers(&p);
+	if (r)
+		goto out;
+	r = append_make_layer(&p);
+	if (r)
+		goto out;
+	r = append_write_config(&p);
+	if (r)
+		goto out;
+	r = append_write_manifest(&p, out);
+	if (r)
+		goto out;
+	append_report_image(&p, out);
+out:
 	program_free(&p.busybox);
 	layer_free(&p.layer);
 	image_free(&p.base);

@@ -426,22 +426,26 @@ static int plan_decide(struct plan *p)
 		r = plan_check_as_is(p);
 		if (r)
 			return r == 1 ? 0 : r;
-		if (image_is_product(p->base))
+		if (image_is_product(p->base)) {
 			r = plan_check_inherited(p);
-		if (!r && image_is_product(p->base))
-			r = plan_restore_base(p, layers);
+			if (!r)
+				r = plan_restore_base(p, layers);
+			if (r)
+				return r;
+		}
 	}
-	if (!r)
-		r = plan_check_base(p);
-	if (!r && !p->options->force)
+	r = plan_check_base(p);
+	if (r)
+		return r;
+	if (!p->options->force) {
 		r = plan_find_product(p);
-	if (r == 1) {
-		p->kind = PLAN_EXISTS;
-		return 0;
+		if (r == 1)
+			p->kind = PLAN_EXISTS;
+		if (r)
+			return r == 1 ? 0 : r;
 	}
 	p->kind = PLAN_BUILD;
-	if (!r && !p->options->force)
-		r = plan_find_stage(p);
+	r = p->options->force ? 0 : plan_find_stage(p);
 	return r ? r : plan_probe_base(p);
 }
 
@@ -465,18 +469,19 @@ static int plan_init(
 	};
 	p->base = &p->images[0];
 	r = plugins_read(&p->plugins, o);
-	if (!r)
-		r = plan_set_base_ref(p, operand);
-	if (!r)
-		r = plan_find_base(p, operand);
-	if (!r)
-		r = plan_find_parts(p);
-	if (!r)
-		r = program_find_client(
-			&p->client, o->client, p->base->arch, !o->no_od_plugins);
-	if (!r && o->busybox)
-		r = plan_find_busybox(p);
-	return r;
+	if (r)
+		return r;
+	r = plan_set_base_ref(p, operand);
+	if (r)
+		return r;
+	r = plan_find_base(p, operand);
+	if (r)
+		return r;
+	r = plan_find_parts(p);
+	if (r)
+		return r;
+	r = program_find_client(&p->client, o->client, p->base->arch, !o->no_od_plugins);
+	return r || !o->busybox ? r : plan_find_busybox(p);
 }
 
 int plan_make(

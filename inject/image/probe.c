@@ -319,22 +319,27 @@ int probe_container(const struct engine *e, const char *id, struct probe *p)
 	struct buf target = BUF_INIT(PROBE_PATH_MAX);
 	struct probe_stat od, openhands = {.kind = PROBE_ABSENT}, link = openhands;
 	unsigned sh = 0;
-	bool linked, shell = false;
+	bool linked, shell;
 	int r = probe_path(e, id, STR("/.od"), &od, &target);
 
-	if (!r)
-		r = probe_path(e, id, STR("/openhands"), &openhands, &target);
+	if (r)
+		goto out;
+	r = probe_path(e, id, STR("/openhands"), &openhands, &target);
 	if (!r && openhands.kind == PROBE_FOLDER)
 		r = probe_path(e, id, STR(IMAGE_DROP_IN), &link, &target);
+	if (r)
+		goto out;
 	linked = link.kind == PROBE_LINK && str_eq(buf_view(&target), STR(IMAGE_CLIENT));
-	if (!r)
-		r = probe_program(e, id, "/bin/sh", &sh);
+	r = probe_program(e, id, "/bin/sh", &sh);
+	if (r)
+		goto out;
 	shell = sh & PROBE_BY_ALL;
-	if (!r && !shell)
+	if (!shell)
 		r = probe_shell(e, id, &shell);
-	buf_free(&target);
 	if (!r)
 		*p = (struct probe){od.kind, openhands.kind, linked, shell, sh != 0};
+out:
+	buf_free(&target);
 	return r;
 }
 

@@ -84,16 +84,20 @@ static int login_read_pair(struct str text, struct arena *a, struct login *l)
 	size_t colon;
 	int r = b64_decode(&pair, text);
 
+	if (r)
+		goto out;
 	rest = buf_view(&pair);
 	colon = str_find_byte(rest, ':');
-	if (!r && (colon == rest.n || !colon))
-		r = ERR_SYNTAX;
-	if (!r)
-		r = login_copy_text(a, str_make(rest.p, colon), &l->user);
+	r = ERR_SYNTAX;
+	if (colon == rest.n || !colon)
+		goto out;
+	r = login_copy_text(a, str_make(rest.p, colon), &l->user);
+	if (r)
+		goto out;
 	rest = str_skip(rest, colon + 1);
 	rest.n = str_find_byte(rest, '\0');
-	if (!r)
-		r = login_copy_text(a, rest, &l->secret);
+	r = login_copy_text(a, rest, &l->secret);
+out:
 	buf_free(&pair);
 	return r;
 }

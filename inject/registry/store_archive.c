@@ -126,10 +126,13 @@ static int store_archive_read_layer(
 	bool plain;
 	int r = store_archive_find_file(a, name, &at, &c->size);
 
-	if (!r)
-		r = store_feed_file(
-			a->fd, at, c->size < TAR_BLOCK ? c->size : TAR_BLOCK, name, to);
-	if (!r && text.n >= 4)
+	if (r)
+		return r;
+	r = store_feed_file(
+		a->fd, at, c->size < TAR_BLOCK ? c->size : TAR_BLOCK, name, to);
+	if (r)
+		goto out;
+	if (text.n >= 4)
 		memcpy(magic, text.p, 4);
 	plain = text.n == TAR_BLOCK && memcmp(text.p + 257, "ustar", 5) == 0;
 	buf_reset(&text);
@@ -137,25 +140,28 @@ static int store_archive_read_layer(
 		media = MEDIA_OCI_LAYER "+gzip";
 	else if (memcmp(magic, "\x28\xb5\x2f\xfd", 4) == 0)
 		media = MEDIA_OCI_LAYER "+zstd";
-	if (!r && strcmp(media, MEDIA_OCI_LAYER) != 0) {
+	if (strcmp(media, MEDIA_OCI_LAYER) != 0) {
 		buf_puts(&text, "sha256:");
 		buf_str(&text, store_archive_find_hex(name));
 		digest = buf_view(&text);
-		if (!digest_is_valid(digest))
+		if (!digest_is_valid(digest)) {
 			r = out_fail("convert it to an OCI archive with skopeo copy",
 				"%s: its layer %.*s is compressed, and the archive does "
 				"not contain the digest of the compressed layer",
 				a->path, STR_ARG(name));
+			goto out;
+		}
 	}
-	if (!r && !digest_is_valid(digest))
+	if (!digest_is_valid(digest)) {
 		r = store_archive_fail(
 			a, "a digest of a layer in its config is malformed");
-	if (!r) {
-		memcpy(c->digest, digest.p, digest.n);
-		c->digest[digest.n] = '\0';
-		memcpy(c->media, media, strlen(media) + 1);
-		r = store_archive_add_place(a, c, at, !plain);
+		goto out;
 	}
+	memcpy(c->digest, digest.p, digest.n);
+	c->digest[digest.n] = '\0';
+	memcpy(c->media, media, strlen(media) + 1);
+	r = store_archive_add_place(a, c, at, !plain);
+out:
 	buf_free(&text);
 	return r;
 }
@@ -200,31 +206,31 @@ static int store_archive_make_manifest(struct image_store *s, struct json_doc *l
 
 	if (!r)
 		r = store_archive_find_file(a, name, &at, &c.size);
+	if (r)
+		return r;
+	content_from_bytes(buf_view(config), &c);
+	r = store_archive_add_place(a, &c, at, false);
+	if (r)
+		return r;
+	if (json_doc_parse(&d, buf_view(config)))
+		return store_archive_fail(a, "its config is not JSON");
+	jw_init(&w, &a->manifest);
+	jw_object(&w);
+	jw_key(&w, "schemaVersion");
+	jw_int(&w, 2);
+	jw_key(&w, "mediaType");
+	jw_cstr(&w, MEDIA_OCI_MANIFEST);
+	jw_key(&w, "config");
+	content_write(&text, &c);
+	jw_raw(&w, buf_view(&text));
+	jw_key(&w, "layers");
+	jw_array(&w);
+	r = store_archive_make_layers(a, list, json_get(entry, "Layers"), &d,
+		json_get(json_get(json_doc_root(&d), "rootfs"), "diff_ids"), &w);
 	if (!r) {
-		content_from_bytes(buf_view(config), &c);
-		r = store_archive_add_place(a, &c, at, false);
-	}
-	if (!r && json_doc_parse(&d, buf_view(config)))
-		r = store_archive_fail(a, "its config is not JSON");
-	if (!r) {
-		jw_init(&w, &a->manifest);
-		jw_object(&w);
-		jw_key(&w, "schemaVersion");
-		jw_int(&w, 2);
-		jw_key(&w, "mediaType");
-		jw_cstr(&w, MEDIA_OCI_MANIFEST);
-		jw_key(&w, "config");
-		content_write(&text, &c);
-		jw_raw(&w, buf_view(&text));
-		jw_key(&w, "layers");
-		jw_array(&w);
-		r = store_archive_make_layers(a, list, json_get(entry, "Layers"), &d,
-			json_get(json_get(json_doc_root(&d), "rootfs"), "diff_ids"), &w);
-		if (!r) {
-			jw_end(&w);
-			jw_end(&w);
-			r = a->manifest.err;
-		}
+		jw_end(&w);
+		jw_end(&w);
+		r = a->manifest.err;
 	}
 	json_doc_free(&d);
 	buf_free(&text);

@@ -212,23 +212,25 @@ static int store_registry_manifest(
 	q.target = &g->target;
 	if (!r)
 		r = remote_perform(&g->remote, &q, &c);
-	if (!r && c->head.status != 200)
+	if (r)
+		goto out;
+	if (c->head.status != 200) {
 		r = remote_fail_status(&g->remote, c, "fetching %.*s", STR_ARG(s->text));
-	if (!r) {
-		if (store_registry_find_field(c, STR("Content-Type"), &value) == 0) {
-			value = str_trim(str_cut(&value, ';'), " ");
-			if (store_registry_copy_text(media, MEDIA_MAX, value))
-				media[0] = '\0';
-		}
-		if (by_tag &&
-			!store_registry_find_field(
-				c, STR("Docker-Content-Digest"), &value) &&
-			store_registry_copy_text(said, sizeof(said), value))
-			said[0] = '\0';
-		r = http_client_read_all(c, out);
-		if (r)
-			r = remote_fail(&g->remote, r);
+		goto out;
 	}
+	if (store_registry_find_field(c, STR("Content-Type"), &value) == 0) {
+		value = str_trim(str_cut(&value, ';'), " ");
+		if (store_registry_copy_text(media, MEDIA_MAX, value))
+			media[0] = '\0';
+	}
+	if (by_tag &&
+		!store_registry_find_field(c, STR("Docker-Content-Digest"), &value) &&
+		store_registry_copy_text(said, sizeof(said), value))
+		said[0] = '\0';
+	r = http_client_read_all(c, out);
+	if (r)
+		r = remote_fail(&g->remote, r);
+out:
 	remote_release(&g->remote);
 	/* "registry:name@digest" has the digest of the bytes. */
 	if (!r && !digest[0])
@@ -250,17 +252,20 @@ static int store_registry_fetch(
 	q.target = &g->target;
 	if (!r)
 		r = remote_perform(&g->remote, &q, &c);
-	if (!r && c->head.status != 200)
+	if (r)
+		goto out;
+	if (c->head.status != 200) {
 		r = remote_fail_status(&g->remote, c, "fetching %s", content->digest);
-	if (!r) {
-		while ((r = http_client_read(c, &piece)) == 1) {
-			put = to.put(to.arg, piece);
-			if (put)
-				break;
-		}
-		/* The sink that refused the bytes has printed the reason. */
-		r = put ? put : r ? remote_fail(&g->remote, r) : 0;
+		goto out;
 	}
+	while ((r = http_client_read(c, &piece)) == 1) {
+		put = to.put(to.arg, piece);
+		if (put)
+			break;
+	}
+	/* The sink that refused the bytes has printed the reason. */
+	r = put ? put : r ? remote_fail(&g->remote, r) : 0;
+out:
 	remote_release(&g->remote);
 	return r;
 }

@@ -316,17 +316,20 @@ int injection_volume_fill(struct injection *v, const char *id)
 	if (r || injection_is_complete(&missing))
 		return r;
 	r = injection_make_volume(v);
-	while (!r && taken) {
+	if (r)
+		return r;
+	for (;;) {
 		r = injection_try_lock(v, id, &taken);
 		if (r || !taken)
-			break;
+			return r;
 		r = injection_check_lock(v, &turn);
-		if (!r)
-			r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
-		if (!r)
-			r = injection_find_missing(v, id, &missing);
-		if (!r && injection_is_complete(&missing))
-			break;
+		if (r)
+			return r;
+		r = stop_wait(-1, 0, clock_ms() + TURN_MS, false);
+		if (r)
+			return r;
+		r = injection_find_missing(v, id, &missing);
+		if (r || injection_is_complete(&missing))
+			return r;
 	}
-	return r;
 }

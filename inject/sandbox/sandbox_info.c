@@ -431,21 +431,22 @@ int sandbox_info_request(
 		e, &reply, "GET", (struct str){0}, "/containers/%s/json", id);
 
 	sandbox_origins_init(&origins, e);
-	if (!r && reply.status != 200)
+	if (r)
+		goto out;
+	if (reply.status != 200) {
 		r = engine_fail_reply(&reply, "od-runtime ps lists the sandboxes",
 			"inspecting the sandbox %s", id);
-	if (!r) {
-		r = json_doc_parse(&d, buf_view(&reply.body));
-		if (!r)
-			r = sandbox_info_read(&origins, &d, &info);
-		if (r == 1 || (r && r != -ENOMEM && r != -EINTR && r > FAIL_BASE))
-			r = out_fail(ENGINE_NEXT_LOG,
-				"the engine's description of the sandbox %s cannot be "
-				"read",
-				id);
+		goto out;
 	}
+	r = json_doc_parse(&d, buf_view(&reply.body));
+	if (!r)
+		r = sandbox_info_read(&origins, &d, &info);
 	if (!r)
 		sandbox_info_write(&info, which, w);
+	else if (r == 1 || (r != -ENOMEM && r != -EINTR && r > FAIL_BASE))
+		r = out_fail(ENGINE_NEXT_LOG,
+			"the engine's description of the sandbox %s cannot be read", id);
+out:
 	json_doc_free(&d);
 	sandbox_origins_free(&origins);
 	reply_free(&reply);

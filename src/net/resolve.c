@@ -183,20 +183,23 @@ static int resolve_query_tcp(const struct servers *s, size_t i, struct str quest
 	buf_put(&out, head, sizeof(head));
 	buf_str(&out, question);
 	r = fd < 0 ? fd : out.err;
-	if (!r)
-		r = resolve_transfer(s, fd, true, out.p, out.n, deadline);
-	buf_free(&out);
-	if (!r)
-		r = resolve_transfer(s, fd, false, head, sizeof(head), deadline);
+	if (r)
+		goto out;
+	r = resolve_transfer(s, fd, true, out.p, out.n, deadline);
+	if (r)
+		goto out;
+	r = resolve_transfer(s, fd, false, head, sizeof(head), deadline);
+	if (r)
+		goto out;
 	n = (size_t)(unsigned char)head[0] << 8 | (unsigned char)head[1];
-	if (!r && n > DNS_PACKET_MAX)
-		r = ERR_LIMIT;
-	if (!r)
-		r = resolve_transfer(s, fd, false, answer, n, deadline);
+	r = n > DNS_PACKET_MAX ? ERR_LIMIT
+			       : resolve_transfer(s, fd, false, answer, n, deadline);
 	if (!r)
 		*answer_n = n;
+out:
 	if (fd >= 0)
 		fd_close(&fd);
+	buf_free(&out);
 	return r;
 }
 
@@ -212,12 +215,13 @@ static int resolve_query(const struct servers *s, size_t i, struct str name,
 	int fd = -1;
 	int r = random_bytes(&id, sizeof(id));
 
-	if (!r)
-		r = dns_write_query(id, name, type, &question);
-	if (!r) {
-		fd = fd_connect_udp(s->at[i].address, s->at[i].port);
-		r = fd < 0 ? fd : 0;
-	}
+	if (r)
+		return r;
+	r = dns_write_query(id, name, type, &question);
+	if (r)
+		goto out;
+	fd = fd_connect_udp(s->at[i].address, s->at[i].port);
+	r = fd < 0 ? fd : 0;
 	if (!r && send(fd, question.p, question.n, MSG_NOSIGNAL) < 0)
 		r = -errno;
 	while (!r) {
@@ -243,6 +247,7 @@ static int resolve_query(const struct servers *s, size_t i, struct str name,
 		if (r > 0)
 			r = ERR_SYNTAX;
 	}
+out:
 	if (fd >= 0)
 		fd_close(&fd);
 	buf_free(&question);
@@ -314,21 +319,26 @@ int resolve(struct str name, resolve_wait_fn *wait, struct dns_addresses *found)
 	struct servers s = {.wait = wait};
 	int r = 0;
 
-	if (dns_parse_address(name, &got.at[0]))
+	if (dns_parse_address(name, &got.at[0])) {
 		got.n = 1;
-	if (!got.n)
-		r = resolve_read_hosts(name, &got);
-	if (!r && !got.n && resolve_is_localhost(name)) {
+		goto out;
+	}
+	r = resolve_read_hosts(name, &got);
+	if (r)
+		return r;
+	if (!got.n && resolve_is_localhost(name)) {
 		dns_read_hosts_line(STR("127.0.0.1 localhost"), STR("localhost"), &got);
 		dns_read_hosts_line(STR("::1 localhost"), STR("localhost"), &got);
 	}
-	if (!r && !got.n) {
+	if (!got.n) {
 		r = resolve_read_config(&s);
 		if (!r)
 			r = resolve_search(&s, name, &got);
 		buf_free(&s.text);
 	}
-	if (!r)
-		*found = got;
-	return r;
+	if (r)
+		return r;
+out:
+	*found = got;
+	return 0;
 }

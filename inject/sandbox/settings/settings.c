@@ -308,13 +308,13 @@ static int settings_read_security(struct settings *s)
 {
 	const char *value;
 	size_t it = 0;
-	int r = 0;
+	int r;
 
 	s->security = arena_array(
 		&s->arena, s->options->list_values_n + 1, sizeof(*s->security));
 	if (!s->security)
 		return -ENOMEM;
-	while (!r && (value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
+	while ((value = options_next(s->options, LIST_SECURITY_OPT, &it))) {
 		struct settings_security *out = &s->security[s->security_n++];
 		struct str path = str_c(value), text = {0};
 
@@ -325,14 +325,19 @@ static int settings_read_security(struct settings *s)
 		if (str_eq(path, STR("unconfined")) || str_eq(path, STR("builtin")))
 			continue;
 		r = settings_read_file(s, "security-opt", path.p, &text);
-		if (!r)
-			r = settings_make_absolute(s, &path);
-		if (!r)
-			r = settings_make_seccomp(s, path, &out->named);
-		if (!r)
-			r = settings_make_seccomp(s, text, &out->whole);
+		if (r)
+			return r;
+		r = settings_make_absolute(s, &path);
+		if (r)
+			return r;
+		r = settings_make_seccomp(s, path, &out->named);
+		if (r)
+			return r;
+		r = settings_make_seccomp(s, text, &out->whole);
+		if (r)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 int settings_read(struct settings *s, const struct options *o)
@@ -354,12 +359,15 @@ int settings_read(struct settings *s, const struct options *o)
 		return out_fail_usage("give an absolute path",
 			"--state-dir %s does not begin with /", o->state_dir);
 	r = settings_read_ports(s);
-	if (!r)
-		r = settings_check(s);
-	if (!r)
-		r = settings_read_mounts(s);
-	if (!r)
-		r = settings_read_security(s);
+	if (r)
+		return r;
+	r = settings_check(s);
+	if (r)
+		return r;
+	r = settings_read_mounts(s);
+	if (r)
+		return r;
+	r = settings_read_security(s);
 	return r ? r : settings_read_env(s);
 }
 

@@ -224,18 +224,17 @@ static int settings_check_network(const struct settings *s)
 
 int settings_check(const struct settings *s)
 {
-	const struct options *o = s->options;
-	int r = settings_check_lists(o);
+	static int (*const checks[])(const struct options *o) = {settings_check_lists,
+		settings_check_forms, settings_check_modes, settings_check_restart,
+		settings_check_pairs};
 
-	if (!r)
-		r = settings_check_forms(o);
-	if (!r)
-		r = settings_check_modes(o);
-	if (!r)
-		r = settings_check_restart(o);
-	if (!r)
-		r = settings_check_pairs(o);
-	return r ? r : settings_check_network(s);
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+		int r = checks[i](s->options);
+
+		if (r)
+			return r;
+	}
+	return settings_check_network(s);
 }
 
 int settings_check_engine(const struct settings *s, unsigned minor, bool podman)
