@@ -218,7 +218,7 @@ def test_form():
         got = do(client, "scroll(0, 1e39)", "scroll(0, -1e999)", f'hover("{text}")')
         good(got, "numbers beyond all that it knows")
         long = client.act("browse_interactive", timeout=60, browser_actions="[\"'({" * 700000)
-        eq(error(long), "The plugin browser takes 4 MiB at most.", "an action beyond all measure")
+        eq(error(long), "The plugin browser accepts at most 4 MiB.", "an action beyond all measure")
         for calls, words in ((['click("9999")'], 'ValueError: Could not find element with bid "9999"'),
                              (["print('x')"], "NameError: Invalid action type 'print'."),
                              (["nothing"], "ValueError: Received an empty action."),

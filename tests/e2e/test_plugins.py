@@ -176,7 +176,7 @@ def test_both():
             eq((got.status, got.body == body), (200, True), f"a body of {len(body)} bytes")
         got = client.act("echo", big="x" * (3 << 20))
         eq(len(got["extras"]["big"]), 3 << 20, "3 MiB, both ways")
-        is_error(client, "echo", "takes 4 MiB at most", "4 MiB are too many", big="x" * (4 << 20))
+        is_error(client, "echo", "accepts at most 4 MiB", "4 MiB are too many", big="x" * (4 << 20))
         eq(client.post("/plugins/echo-c/echo/", b"\n" * (4 << 20)).status, 413, "...in a body, too")
         answers = []
         threads = [threading.Thread(target=lambda i=i: answers.append(
@@ -200,7 +200,7 @@ def test_missing():
         "m-key": (json.dumps({**good, "name": "m-key", "color": 1}), "color: is not a key"),
         "m-name": (json.dumps(good), "name: must be the name of the folder"),
         "m-argv": (json.dumps({**good, "name": "m-argv", "argv": ["a", 1]}), "argv[1]: must be a string"),
-        "m-version": (json.dumps({**good, "name": "m-version", "protocol": 2}), "protocol: is not spoken"),
+        "m-version": (json.dumps({**good, "name": "m-version", "protocol": 2}), "protocol: is not supported"),
         "m-large": (json.dumps({**good, "name": "m-large", "env": {"A": "x" * 70000}}), "a size limit"),
     }
     for name, (text, _) in bad.items():
@@ -452,7 +452,7 @@ for f in frames():
                             ({"status": 200, "body64": "x"}, "is not Base64"),
                             ({"status": 200, "body": "", "body64": ""}, "both"),
                             ({"status": 204, "body": "x"}, "cannot have a body"),
-                            ({"status": 200, "headers": {"a": "b\r\nc: d"}}, "characters"),
+                            ({"status": 200, "headers": {"a": "b\r\nc: d"}}, "a character that is not allowed"),
                             ({"status": 200, "headers": {"Content-Length": "1"}}, "only the server sets"),
                             ({"status": 200, "headers": []}, '"headers" is not an object'),
                             ({"status": 200, "headers": {f"h{i}": "" for i in range(17)}}, "too many")):
@@ -545,7 +545,7 @@ for f in frames():
         eq(content(client, "stopped"), "ok", "it answers")
         got = client.act("stopped", 0.2, do="sleep")["content"]
         has(got, "within 0.2 seconds", "a call that hangs")
-        has(client.act("stopped", DEADLINE)["content"], "no answer: it hangs", "and one behind it, which is told why")
+        has(client.act("stopped", DEADLINE)["content"], "no answer: it does not respond", "and one behind it, which is told why")
         ok(until(lambda: info(client, stopped)["starts"] == 3), "again it is ended")
         got = info(client, slow)
         eq((got["pid"], got["starts"], "ended" in got), (pid, 1, False), "one that lives is left alone")

@@ -565,7 +565,7 @@ def real_far(box, engine, shell):
         harness.skip("an engine on another machine", got.stderr.splitlines()[0])
         return
     eq((got.returncode, got.stdout), (0, f"{name}\n/\n{name}\n"), "an engine on another machine")
-    has(got.stderr, "but by --via put", "which sees no file of ours")
+    has(got.stderr, "using --via put", "which sees no file of ours")
 
 
 def real_inject(box, engine, shell):

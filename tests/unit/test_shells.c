@@ -87,7 +87,8 @@ static void check_none(void)
 		"the ladder in words");
 	is_int(find("fish"), -ENOENT, "nor the one that was asked for");
 	ok(strstr(told(), "no shell fish: No such file or directory\n"), "told");
-	ok(strstr(told(), "looked for fish, /bin/bash, "), "as the first of the ladder");
+	ok(strstr(told(), "were searched: fish, /bin/bash, "),
+		"as the first of the ladder");
 	is_str(found.path, "kept", "nothing is set by a failure");
 	is_int(mkdir(".od", 0755) || mkdir(".od/bin", 0755), 0, "what we bring along");
 	put(".od/bin/busybox", 0755);
