@@ -307,12 +307,12 @@ static int settings_make_seccomp(struct settings *s, struct str value, struct st
 static int settings_read_security(struct settings *s)
 {
 	const struct option_values *list = &s->options->security_opt;
-	int r = 0;
+	int r;
 
 	s->security = arena_array(&s->arena, list->n + 1, sizeof(*s->security));
 	if (!s->security)
 		return -ENOMEM;
-	for (const struct option_value *v = list->first; v && !r; v = v->next) {
+	for (const struct option_value *v = list->first; v; v = v->next) {
 		struct settings_security *out = &s->security[s->security_n++];
 		struct str path = str_c(v->text), text = {0};
 

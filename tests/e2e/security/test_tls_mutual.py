@@ -86,7 +86,7 @@ def rows():
     yield "one for any purpose", [Cert("c", root, eku=[EKU.ANY_EXTENDED_KEY_USAGE])], None, ""
     yield "with an intermediate", [Cert("c", mid), mid], None, ""
     yield "without its intermediate", [Cert("c", mid)], "unknown ca", "not signed by a trusted authority"
-    yield "another authority of that name", [Cert("c", other)], "alert", "no trusted|signature"
+    yield "another authority of that name", [Cert("c", other)], "alert", "trusted authority|signature"
     yield "self-signed", [Cert("c")], "unknown ca", "not signed by a trusted authority"
     yield "one for servers", [Cert("c", root, eku=[EKU.SERVER_AUTH])], "unsupported certificate", \
         "not for clients"
@@ -274,7 +274,7 @@ def test_dial_table():
     evil = Cert("root", ca=True)
     pinned = Cert("b", root, dns=["localhost"])
     for name, chain, pin, words in (
-            ("another authority", [Cert("b", evil, dns=["localhost"])], None, "no trusted|signature"),
+            ("another authority", [Cert("b", evil, dns=["localhost"])], None, "trusted authority|signature"),
             ("another name", [Cert("b", root, dns=["evil.example"])], None, "another name"),
             ("the name as CN alone", [Cert("localhost", root)], None, "another name"),
             ("expired", [Cert("b", root, dns=["localhost"], start=-9, end=-1)], None, "expired"),
