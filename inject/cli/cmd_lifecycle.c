@@ -140,12 +140,17 @@ static uint32_t lifecycle_timeout_ms(int seconds)
 	return seconds < 0 || ms > UINT32_MAX ? 0 : (uint32_t)ms;
 }
 
+/* The seconds from the stop signal to the kill; -1: the engine does not kill. */
+static int lifecycle_stop_seconds(const struct stop_options *o, const struct sandbox *s)
+{
+	return o->has_time ? (int)o->time : s->stop_seconds;
+}
+
 /* Stops a sandbox; the engine answers when it has stopped, which may take long. */
 static int lifecycle_stop_sandbox(
 	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
-	const struct stop_options *o = line->options;
-	int seconds = o->has_time ? (int)o->time : s->stop_seconds;
+	int seconds = lifecycle_stop_seconds(line->options, s);
 	struct target target;
 	struct reply reply;
 	int r;
@@ -378,16 +383,15 @@ static int lifecycle_restart_sandbox(
 	const struct command_line *line, const struct engine *e, struct sandbox *s)
 {
 	const struct restart_options *o = line->options;
+	int seconds = lifecycle_stop_seconds(&o->stop, s);
 	struct target target;
 	struct reply reply;
 	int r;
 
 	out_step("restarting: %s", s->state.name);
 	target_init(&target, ENGINE_TARGET_MAX);
-	target_add(&target, "/containers/%s/restart?t=%llu", s->state.id,
-		(unsigned long long)o->stop.time);
-	r = lifecycle_post_target(
-		e, &target, (uint32_t)o->stop.time * 1000 + INJECT_ENGINE_MS, &reply);
+	target_add(&target, "/containers/%s/restart?t=%d", s->state.id, seconds);
+	r = lifecycle_post_target(e, &target, lifecycle_timeout_ms(seconds), &reply);
 	target_free(&target);
 	r = lifecycle_check_reply(r, &reply, s, "restarting");
 	return r ? r : lifecycle_wait_ready(line, &o->ready, e, s);

@@ -425,8 +425,8 @@ def test_doctor():
     eq(od(e, "doctor", "A B").returncode, 100, "a name that is none")
 
 
-def test_update_stop_timeout():
-    """The engine gets the limit of the option, or of the sandbox, for the end of the old client."""
+def test_stop_timeout():
+    """The engine gets the limit of the option, or of the sandbox, for the end of the client."""
     e = engine(images={"base:1": image()})
     od(e, "run", "base:1", "--name", "box", "--via", "put", "--stop-timeout", "1m")
     for options, seconds in ((["--stop-timeout", "3s"], "3"), ([], "60")):
@@ -434,6 +434,11 @@ def test_update_stop_timeout():
         od(e, "update", "box", "--no-od-plugins", *options)
         asked = [r.query.get("t") for r in e.log if r.path.endswith("/restart")]
         eq(asked, [seconds], f"update {options}: the limit in the request of the engine")
+    for command, *options, seconds in (("restart", "60"), ("restart", "-t", "2s", "2"), ("stop", "60")):
+        e.log.clear()
+        od(e, command, *options, "box")
+        asked = [r.query.get("t") for r in e.log if r.path.endswith("/" + command)]
+        eq(asked, [seconds], f"{command} {options}: the limit in the request of the engine")
 
 
 # --- What is inside od-runtime -------------------------------------------------------
