@@ -81,7 +81,7 @@ def rows():
     for critical in (False, True):
         nc = Cert("nc", root, ca=True, constraints=["example.org"], critical=critical)
         yield row(f"name constraints, critical {critical}", [leaf(nc), nc],
-                  "name constraints|demands")
+                  "name constraints|critical extension")
     self_signed = Cert("self", dns=[HOST])
     yield row("self-signed", [self_signed], auth)
     yield row("self-signed and trusted", [self_signed], trust=self_signed)
@@ -94,19 +94,19 @@ def rows():
     yield row("20 intermediates", [leaf(chain[0])] + chain, "too many or too large")
     yield row("8 intermediates", [leaf(chain[-8])] + chain[-8:])
     yield row("64 KB of certificate", [leaf(pad=64000)], "too many or too large")
-    yield row("an unknown demand", [leaf(unknown=True)], "demands")
+    yield row("an unknown demand", [leaf(unknown=True)], "critical extension")
     pinned = Cert("pinned", dns=["other"])
     yield row("a key by its hash", [pinned], trust=None, pin=pinned.pin())
     yield row("another key", [pinned], "not the pinned key", trust=None, pin=root.pin())
     good = leaf()
     yield row("an authority and a key", [good], pin=good.pin())
     yield row("an authority and another key", [good], "not the pinned key", pin=root.pin())
-    yield row("TLS 1.3 only", [leaf()], "TLS 1.2|gave up", args=("-tls1_3",))
-    yield row("TLS 1.1 only", [leaf()], "TLS 1.2|gave up|common",
+    yield row("TLS 1.3 only", [leaf()], "TLS 1.2|ended the handshake", args=("-tls1_3",))
+    yield row("TLS 1.1 only", [leaf()], "TLS 1.2|ended the handshake",
               args=("-tls1_1", "-cipher", "DEFAULT@SECLEVEL=0"))
-    yield row("no forward secrecy", [leaf(kind="rsa2048")], "gave up|common",
+    yield row("no forward secrecy", [leaf(kind="rsa2048")], "ended the handshake",
               args=("-tls1_2", "-cipher", "AES128-GCM-SHA256"))
-    yield row("no AEAD", [leaf(kind="rsa2048")], "gave up|common",
+    yield row("no AEAD", [leaf(kind="rsa2048")], "ended the handshake",
               args=("-tls1_2", "-cipher", "ECDHE-RSA-AES128-SHA256"))
 
 
