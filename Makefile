@@ -6,7 +6,7 @@
 #   make test-release the unit tests against musl (under qemu for a foreign ARCH)
 #   make check        the link gate, layers, lint
 #   make fuzz         runs each tests/fuzz/*.c for FUZZ_SECONDS (default 60); fuzz-NAME runs one
-#   make bench        tests/bench
+#   make bench        tests/bench, or the steps of it that ONLY names
 #   make dist         dist/od-runtime-VERSION.tar.gz, which builds without a network
 #   make format       lays out src and inject as .clang-format says
 #   make install      into DESTDIR and PREFIX (default /usr/local): the programs, the
@@ -15,6 +15,7 @@
 #   make docs         docs/commands.md, from the table of options
 #   make third_party  third-party sources and archives only
 #   make clean
+#   make help         this text, and the steps of bench
 #
 # ARCH=x86_64|aarch64 chooses the target, BUILD=dir another output folder, V=1
 # shows every command.
@@ -308,11 +309,10 @@ fuzz: $(FUZZ_PROGRAMS)
 fuzz-%: $(B)/fuzz/fuzz/fuzz_%
 	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $<
 
-# What figures.py measures with is in C; bench_*.c are run, too.
+# What figures.py measures with is in C. ONLY names the steps that are wanted.
 BENCH_PROGRAMS := $(patsubst tests/%.c,$(B)/release/%,$(wildcard tests/bench/*.c))
-BENCH := $(filter $(B)/release/bench/bench_%,$(BENCH_PROGRAMS)) tests/bench/figures.py
 bench: all $(BENCH_PROGRAMS)
-	$(Q)set -e; for b in $(BENCH); do echo "--- $$b"; $(TEST_ENV) $$b; done
+	$(Q)$(TEST_ENV) tests/bench/figures.py $(ONLY)
 
 # --- Checks -------------------------------------------------------------------
 
@@ -381,6 +381,10 @@ install: $(PROGRAMS)
 		>$(SHARE)/fish/vendor_completions.d/od-runtime.fish
 	$(if $(BUSYBOX),install -m 755 $(BUSYBOX) $(DESTDIR)$(PREFIX)/bin/od-busybox)
 
+help:
+	@sed '/^$$/q; s/^# \{0,1\}//' Makefile
+	@tests/bench/figures.py --help | sed -n '/^steps:/,$$p'
+
 docs: $(B)/od-runtime
 	$(RUN) $< man markdown >docs/commands.md
 
@@ -388,4 +392,4 @@ clean:
 	rm -rf $(BUILD) dist
 
 .PHONY: all both asan valgrind third_party test unit integration e2e e2e-run test-release fuzz fuzz-build bench check \
-	linkgate layers lint subjects compdb hooks format repro dist install docs clean
+	linkgate layers lint subjects compdb hooks format repro dist install docs help clean

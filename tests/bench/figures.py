@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The figures that the project promises, each beside its floor in the same run.
 
-Prints a table and writes build/figures.json. Without a container engine and images
-(DOCKER_HOST, OD_IMAGES) those rows are left out by name. Exit status 1 if a figure
-misses its target. Names on the command line choose among the rows.
+Prints each row as it is measured and writes build/figures.json. Without a container engine
+and images (DOCKER_HOST, OD_IMAGES) those rows are left out by name. Exit status 1 if a figure
+misses its target. Names on the command line choose among the steps; --help lists them.
 """
+import argparse
 import io
 import json
 import os
@@ -48,6 +49,14 @@ def median_ms(times, measure):
 def paired(values, floors):
     """What is on top, by the median of pairs measured one after the other."""
     return statistics.median(v - f for v, f in zip(values, floors))
+
+
+def vt():
+    subprocess.run([os.path.join(BUILD, "release/bench/bench_vt")], check=True)
+
+
+def json_hostile():
+    subprocess.run([os.path.join(BUILD, "release/bench/bench_json_hostile")], check=True)
 
 
 def size():
@@ -407,19 +416,55 @@ def run_row(engine, box, name):
             30 if way == "bind" else None)
 
 
+def update():
+    """Another client in a running sandbox, in turns: the client that ships, and the same with a byte more."""
+    engine = engines.find()
+    if not engine or not os.path.exists(execs.BUSYBOX):
+        print("left out: update: no container engine or no static busybox")
+        return
+    with engines.Box(engine) as box, tempfile.TemporaryDirectory(prefix="od-bench-") as top:
+        other = os.path.join(top, "client")
+        shutil.copy(harness.BOXED, other)
+        with open(other, "ab") as f:
+            f.write(b"\0")
+        with open(execs.BUSYBOX, "rb") as f:
+            files = {"bin/busybox": f.read(), "bin/sh": "busybox"}
+        image, name = f"{engines.PREFIX}/update:1", box.name()
+        engine.load(engines.archive(files), image)
+        done = box.od("run", image, "--name", name, env={"SANDBOX_UPDATE_SOURCE_CODE": "true"})
+        clients = [other, harness.BOXED] * 5
+        times = []
+        while clients and not done.returncode:
+            t = time.perf_counter()
+            done = box.od("update", name, "--client", clients.pop(0))
+            times.append((time.perf_counter() - t) * 1000)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        row("od-runtime update of a running sandbox, p50", statistics.median(times), "ms", 1000)
+
+
 def main():
-    steps = {f.__name__: f for f in (size, memory, start, latency, throughput, sessions, requests,
+    steps = {f.__name__: f for f in (vt, json_hostile, size, memory, start, latency, throughput, sessions, requests,
                                      peers, floods.floods,
                                      restart, grep, tls.tls, *transfers.STEPS, *cells.STEPS,
                                      *browser.STEPS, *events.STEPS,
-                                     appends.appends, *attaches.STEPS, *execs.STEPS, engine_rows, many.images)}
-    for name in sys.argv[1:] or steps:
+                                     appends.appends, *attaches.STEPS, *execs.STEPS, engine_rows, update, many.images)}
+    by_name = {f.__name__: f for f in (soak, *events.BY_NAME)}
+    options = argparse.ArgumentParser(
+        formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__,
+        epilog=f"steps: {' '.join(steps)}\nby name only: {' '.join(by_name)}")
+    options.add_argument("names", nargs="*", metavar="STEP", help="measure this step; default: all but those by name only")
+    names = options.parse_args().names
+    for name in names:
+        if name not in steps and name not in by_name:
+            options.error(f"there is no step {name}")
+    rows.print_line("figure", "measured", "target", "floor, in the same run")
+    for name in names or steps:
         try:
-            {**steps, "soak": soak, **{f.__name__: f for f in events.BY_NAME}}[name]()
+            {**steps, **by_name}[name]()
         finally:
             for client in list(harness.Client.alive):
                 client.kill()
-    rows.table()
     rows.save()
     return 0 if all(r["good"] for r in rows.ROWS) else 1
 

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 LOAD = os.path.join(BUILD, "release", "bench", "load")
 CROWD = os.path.join(BUILD, "release", "bench", "crowd")
 ROWS = []
+WIDTHS = (66, 16, 16, 0)  # of the columns
 
 
 def row(what, value, unit, target=None, floor=None, floor_is="", most=True):
@@ -22,6 +23,9 @@ def row(what, value, unit, target=None, floor=None, floor_is="", most=True):
     ROWS.append({"what": what, "value": value, "unit": unit, "target": target,
                  "target_is": "most" if most else "least", "floor": floor, "floor_is": floor_is,
                  "good": good})
+    limit = "" if target is None else f"{'<=' if most else '>='} {number(target)}"
+    print_line(what, f"{number(value)} {unit}", limit + ("" if good else " MISSED"),
+               f"{number(floor)} {unit}: {floor_is}" if floor else "")
 
 
 def load(*words, env=None, timeout=120):
@@ -42,19 +46,9 @@ def number(x):
     return "" if x is None else f"{x:,.0f}" if x >= 1000 else f"{x:.3g}"
 
 
-def table():
-    head = ("figure", "measured", "target", "floor, in the same run")
-    lines = [head]
-    for r in ROWS:
-        target = number(r["target"])
-        if target:
-            target = ("<= " if r["target_is"] == "most" else ">= ") + target
-        floor = f"{number(r['floor'])} {r['unit']}: {r['floor_is']}" if r["floor"] else ""
-        lines.append((r["what"], f"{number(r['value'])} {r['unit']}",
-                      target + ("" if r["good"] else " MISSED"), floor))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    for line in lines:
-        print("  ".join(text.ljust(w) for text, w in zip(line, widths)).rstrip())
+def print_line(*columns):
+    """A line of the table, at once: a figure that comes later may take minutes."""
+    print("  ".join(text.ljust(width) for text, width in zip(columns, WIDTHS)).rstrip(), flush=True)
 
 
 def save():
