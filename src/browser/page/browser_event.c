@@ -58,27 +58,28 @@ struct page_frame *tab_add_frame(struct tab *t, struct str id)
 	return f;
 }
 
-static struct page_frame *browser_find_subframe(const struct tab *t, const char *above)
+/* Moves the frames directly below a frame from their tab to the end of a list. */
+static void browser_take_subframes(struct tab *t, const char *above, struct list *out)
 {
 	LIST_EACH (struct page_frame, f, &t->frames, node)
-		if (!strcmp(f->parent, above))
-			return f;
-	return NULL;
+		if (!strcmp(f->parent, above)) {
+			list_remove(&f->node);
+			list_append(out, &f->node);
+		}
 }
 
 /* Removes all frames below a frame, at any depth. above is the ID of that frame. */
 static void browser_remove_subframes(struct tab *t, const char *above)
 {
+	struct list gone = {0};
 	struct page_frame *f;
 
-	while ((f = browser_find_subframe(t, above))) {
-		/* The children of f move to above, so that they are removed, too. */
-		LIST_EACH (struct page_frame, in, &t->frames, node)
-			if (!strcmp(in->parent, f->id))
-				memcpy(in->parent, above, sizeof(in->parent));
-		list_remove(&f->node);
-		free(f);
-	}
+	browser_take_subframes(t, above, &gone);
+	for (f = LIST_FIRST(&gone, struct page_frame, node); f;
+		f = LIST_NEXT(f, struct page_frame, node))
+		browser_take_subframes(t, f->id, &gone);
+	LIST_EACH (struct page_frame, each, &gone, node)
+		free(each);
 }
 
 static void browser_set_tab_url(struct tab *t, struct str url, struct str fragment)
