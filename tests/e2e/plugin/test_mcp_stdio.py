@@ -291,7 +291,7 @@ def test_wrong():
         run(engine, "box")
         code, out, words = Stdio(engine, "box", "-e", "A=b").end()
         eq((code, out), (100, b""), "an option that could not have any effect")
-        ok("--env is for a new sandbox" in words, "and that is said", words)
+        ok("--env applies only to a new sandbox" in words, "and that is said", words)
 
 
 write_program(PROGRAM)

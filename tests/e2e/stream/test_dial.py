@@ -55,7 +55,7 @@ def test_plain():
         again.say("open", id=1, kind="session", offset=at, epoch=hello["epoch"])
         again.expect("opened", id=1)
         eq(again.snapshots, {}, "and goes on where it was")
-        has(c.log(), "no connection to the backend: the server refuses", "the log tells why once")
+        has(c.log(), "no connection to the backend: the server refused the WebSocket", "the log tells why once")
         ok("tell-nobody" not in c.log() and
            b"tell-nobody" not in harness.proc(c.pid, "cmdline"), "but no secret")
         c.process.terminate()
