@@ -95,7 +95,7 @@ static void conn_abort_request(struct conn *c)
 {
 	struct request *rq = c->x ? &c->x->rq : NULL;
 
-	if (conn_get_phase(c) != REQUEST_NONE && rq->user && rq->ops->on_close)
+	if (rq && conn_get_phase(c) != REQUEST_NONE && rq->user && rq->ops->on_close)
 		rq->ops->on_close(rq);
 }
 
