@@ -2,12 +2,14 @@
 """What backends expect of a shell, the same on each one that an image may have.
 
 OD_SHELL=NAME chooses one of them."""
+import http.client
 import os
 import shlex
 import shutil
 import sys
 import time
 
+import harness
 from harness import ME, SLOW, Gate, eq, free_port, has, listening, main, marked, ok, under, until
 from contract import (PREVIOUS, SHORT, code_of, completed, each_shell, follow,
                       install_first, matches, prefix_of, refusal, says_alive, short, silent, suffix_of,
@@ -387,6 +389,11 @@ def test_server(sh):
             eq((code_of(got), suffix_of(got)), (-1, timed_out(1.0)), f"{sh.name}: a server, {attempt}")
             text, got = follow(client, got, "Serving HTTP on")
             has(text, "Serving HTTP on", f"{sh.name}: says so")
+            # It prints this before it handles C-c: an answer shows that it does.
+            server = http.client.HTTPConnection("127.0.0.1", port, timeout=harness.DEADLINE)
+            server.request("HEAD", "/")
+            eq(server.getresponse().status, 200, f"{sh.name}: and answers")
+            server.close()
             got = client.run("C-c", is_input=True, timeout=30.0)
             has(got["content"], "Keyboard interrupt received, exiting.", f"{sh.name}: C-c ends it")
             eq((code_of(got), got["extras"]["metadata"]["working_dir"]), (0, client.work),
