@@ -24,6 +24,10 @@ class Wrong(Exception):
     """What must not be."""
 
 
+class Interrupted(Exception):
+    """The server was killed between the record of the start and the shell: there was no effect."""
+
+
 class Load(threading.Thread):
     """Somebody who has one action after the other done in a session, and reads what it prints."""
 
@@ -31,7 +35,7 @@ class Load(threading.Thread):
         super().__init__()
         self.client, self.name, self.stop = client, name, stop
         self.conn = None
-        self.done, self.bytes, self.wrong = [], 0, None
+        self.done, self.interrupted, self.bytes, self.wrong = [], [], 0, None
 
     def ask(self, method, path, body=b""):
         """Asked until it is answered."""
@@ -66,6 +70,8 @@ class Load(threading.Thread):
                 raise Wrong(f"{name} at {at}: {r.body[:200]!r} in place of {want[at:at + 200]!r}")
             at += len(r.body)
             self.bytes += len(r.body)
+            if r.field("x-state") == "interrupted" and not at:
+                raise Interrupted
             if r.field("x-state") != "running" and r.field("x-state") != "accepted" and at == int(r.field("x-length")):
                 break
         if at != len(want) or r.field("x-sha256") != hashlib.sha256(want).hexdigest():
@@ -80,14 +86,18 @@ class Load(threading.Thread):
     def one(self, i):
         name, last, pieces = f"{self.name}-{i}", 200, 100
         self.submit(name, f"echo {name} >>effects; for i in $(seq {pieces}); do seq {last}; sleep 0.005; done; (exit 7)")
-        self.read(name, numbers(last) * pieces)
+        try:
+            self.read(name, numbers(last) * pieces)
+        except Interrupted:
+            self.interrupted.append(name)
+            return
         self.end(name)
         self.done.append(name)
 
     def run(self):
         try:
             while not self.stop.is_set():
-                self.one(len(self.done))
+                self.one(len(self.done) + len(self.interrupted))
         except Exception as e:  # told by the one who has started us
             self.wrong = f"{type(e).__name__}: {e}"
             self.stop.set()
@@ -152,7 +162,9 @@ def test_storm():
         loads, times = storm(client, SECONDS)
         eq([load.wrong for load in loads], [None] * SESSIONS, "every session, and every byte")
         with open(f"{client.work}/effects", encoding="ascii") as f:
-            eq(sorted(f.read().split()), sorted(sum((load.done for load in loads), [])), "each was done once")
+            eq(sorted(f.read().split()), sorted(sum((load.done for load in loads), [])), "each was done once, and those that were interrupted never")
+        interrupted = sum((load.interrupted for load in loads), [])
+        ok(len(interrupted) <= len(times) / 50 + 1, f"few are interrupted: {len(interrupted)}")
         ok(alive(client.pid) and len(times) > 5, f"the server was killed {len(times)} times")
         times.sort()
         note(f"{len(sum((load.done for load in loads), []))} actions, {sum(load.bytes for load in loads)} bytes; back after "
