@@ -18,22 +18,33 @@ void option_walk_begin(struct option_walk *w, const struct command *c)
 		w->level[++w->depth].next = c->options;
 }
 
-const struct option *option_walk_next(struct option_walk *w)
+/* The next row: an option, or a set, whose rows follow. NULL after the last one. */
+static const struct option *option_walk_step(struct option_walk *w)
 {
-	for (;;) {
-		const struct option *opt = w->level[w->depth].next++;
+	const struct option *row;
 
+	do {
+		row = w->level[w->depth].next++;
 		w->base = w->level[w->depth].base;
 		w->is_common = !w->depth;
-		if (opt->name)
-			return opt;
-		if (opt->set) {
-			w->level[++w->depth].next = opt->set->options;
-			w->level[w->depth].base = w->base + opt->at;
-		} else if (!w->depth--) {
-			return NULL;
+		if (row->set) {
+			w->level[++w->depth].next = row->set->options;
+			w->level[w->depth].base = w->base + row->at;
 		}
-	}
+		if (row->name || row->set)
+			return row;
+	} while (w->depth--);
+	return NULL;
+}
+
+const struct option *option_walk_next(struct option_walk *w)
+{
+	const struct option *row;
+
+	do
+		row = option_walk_step(w);
+	while (row && !row->name);
+	return row;
 }
 
 void *option_walk_values(const struct option_walk *w, struct command_line *line)
@@ -210,17 +221,16 @@ int options_check_sandbox(const char *name)
 		"'%s' is not a valid name of a sandbox", name);
 }
 
-/* Checks the sets of a table, of which values is the struct. */
-static int options_check_sets(const struct option *opt, const char *values)
+static int options_check_sets(const struct command_line *line)
 {
+	const struct option *row;
+	struct option_walk w;
 	int r = 0;
 
-	for (; !r && (opt->name || opt->set); opt++) {
-		if (opt->set && opt->set->check)
-			r = opt->set->check(values + opt->at);
-		if (opt->set && !r)
-			r = options_check_sets(opt->set->options, values + opt->at);
-	}
+	option_walk_begin(&w, line->command);
+	while (!r && (row = option_walk_step(&w)))
+		if (row->set && row->set->check)
+			r = row->set->check((char *)line->options + w.base + row->at);
 	return r;
 }
 
@@ -250,7 +260,7 @@ static int options_check(const struct command_line *line)
 	if (line->argc && c->argv == ARGV_NONE)
 		return out_fail_usage(NEXT_HELP, "%s takes no command after --", c->name);
 	r = c->check ? c->check(line) : options_check_subject(line);
-	return r || !c->options ? r : options_check_sets(c->options, line->options);
+	return r ? r : options_check_sets(line);
 }
 
 /* After the last operand, a word that is no option begins the command. */
