@@ -26,13 +26,14 @@ static step_fn conn_step_head, conn_step_wait, conn_step_send, conn_step_part,
 
 static const struct trait traits[C_STATES] = {
 	[C_FREE] = {.next = TO(C_HEAD)},
-	[C_IDLE] = {conn_step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
+	[C_IDLE] = {conn_step_head, EPOLLIN, TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE),
+		REQUEST_NONE},
 	[C_HEAD] = {conn_step_head, EPOLLIN,
-		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE)},
+		TO(C_ROUTE) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE), REQUEST_NONE},
 	[C_ROUTE] = {.next = TO(C_BODY) | TO(C_READY) | TO(C_DELAY) | TO(C_SEND) |
 			TO(C_PART) | TO(C_FREE),
 		.phase = REQUEST_ROUTED},
-	[C_DELAY] = {conn_step_wait, 0, TO(C_SEND) | TO(C_FREE)},
+	[C_DELAY] = {conn_step_wait, 0, TO(C_SEND) | TO(C_FREE), REQUEST_NONE},
 	[C_BODY] = {conn_step_body, EPOLLIN,
 		TO(C_FULL) | TO(C_READY) | TO(C_SEND) | TO(C_LINGER) | TO(C_FREE),
 		REQUEST_BODY},
@@ -47,8 +48,8 @@ static const struct trait traits[C_STATES] = {
 	[C_OWED] = {conn_step_wait, 0, TO(C_PART) | TO(C_SEND) | TO(C_FREE),
 		REQUEST_PARTS},
 	[C_SEND] = {conn_step_send, EPOLLOUT,
-		TO(C_IDLE) | TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE)},
-	[C_LINGER] = {conn_step_linger, EPOLLIN, TO(C_FREE)},
+		TO(C_IDLE) | TO(C_HEAD) | TO(C_LINGER) | TO(C_FREE), REQUEST_NONE},
+	[C_LINGER] = {conn_step_linger, EPOLLIN, TO(C_FREE), REQUEST_NONE},
 };
 
 const struct http_fault conn_no_memory = {503, "Out of memory."};
