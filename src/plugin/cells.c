@@ -433,11 +433,16 @@ void cells_cancel(struct act *a)
 int cells_stop(struct act *a, enum act_stop how)
 {
 	struct cell_run *r = a->state;
+	struct runner *runner;
 
-	(void)how;
 	if (!r || r->state != CELL_RUNS)
 		return ERR_CLOSED;
-	r->cells->runner->kind->interrupt(r->cells->runner);
+	/* The end of the cell or of the kernel answers the action. */
+	runner = r->cells->runner;
+	if (how == ACT_STOP_KILL)
+		runner->kind->stop(runner);
+	else if (runner->state == RUNNER_BUSY)
+		runner->kind->send_interrupt(runner);
 	return 0;
 }
 

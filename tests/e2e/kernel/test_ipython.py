@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Python cells (run_ipython): the contract's tests, and kernels that come to grief."""
+import json
 import os
 import re
 import shutil
@@ -598,6 +599,26 @@ def test_many():
         eq(after[0], before[0], "descriptors")
         slim(after[1] - before[1], 256, "KiB more than before")
         print(f"# 1+1: p50 {sorted(took)[len(took) // 2] * 1e3:.2f} ms")
+
+
+def test_cancel():
+    """A cell with an id that is cancelled is interrupted; one that goes on is killed with its kernel."""
+    patient = "import time\nprint('on', flush=True)\nopen(%r, 'w').close()\ntime.sleep(600)"
+    deaf = ("import time\nprint('on', flush=True)\nend = time.time() + 600\nwhile time.time() < end:\n"
+            "    try:\n        open(%r, 'w').close()\n        time.sleep(1)\n    except KeyboardInterrupt: pass")
+    for name, start in modes():
+        with start() as client:
+            cell(client, "1")
+            for code, mode, content in ((patient, "int", "KeyboardInterrupt"), (deaf, "kill", "on")):
+                mark, path = f"{client.work}/{mode}", f"/v1/actions/{mode}"
+                body = {"action": "run_ipython", "args": {"code": code % mark}, "timeout": 600}
+                client.ask(request("PUT", path, json.dumps(body).encode()))
+                ok(until(lambda: os.path.exists(mark)), f"{name}: a cell runs")
+                client.post(path + "/cancel")
+                r = client.ask(request("GET", path + "?wait=60"), 60 + DEADLINE)
+                eq((r.json()["state"], r.json()["cancel"]), ("done", mode), f"{name}: it is cancelled")
+                has(r.json()["observation"]["content"], content, f"{name}: its answer")
+                eq(cell(client, "print(6 * 7)").split("\n")[0], "42", f"{name}: the next cell")
 
 
 if __name__ == "__main__":
