@@ -154,6 +154,9 @@ static int driver_on_hello(struct driver *d, struct json_val frame)
 	(void)frame;
 	if (d->runner.state != RUNNER_STARTING)
 		return ERR_SYNTAX;
+	/* It was killed while this was on its way. */
+	if (!service_is_running(&d->service))
+		return 0;
 	buf_str(&body, text);
 	buf_fmt(&body, "\nmain_loop(%s)\n", d->without_ipython ? "True" : "False");
 	if (!body.err)
