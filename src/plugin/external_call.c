@@ -530,6 +530,10 @@ int external_builtin_on_reply(
 	if (r)
 		return r < 0 ? r : 0;
 	a = c->act;
+	if (!a) {
+		external_fail_reply(c, ERR_SYNTAX, "an observation for a request");
+		return 0;
+	}
 	buf_str(a->out, observation);
 	if (a->out->err) {
 		external_fail_reply(c, a->out->err, NULL);
